@@ -1,0 +1,60 @@
+package event
+
+import "time"
+
+// State is the fold of a log: everything a screen, an export or a resume needs
+// to know. It is derived from events alone; State.Apply is the only writer.
+type State struct {
+	Session Session
+	Seq     int64
+	Start   time.Time
+	Now     time.Time // time of the last event applied
+	Tasks   []Task
+	Steps   []*Step
+	Model   Model
+	Asks    []Ask // open questions, oldest first
+	Notes   []Note
+	Ended   *End
+}
+
+// Step is one turn.
+type Step struct {
+	N          int
+	Start, End time.Time
+	Task       string // the task it began with, when it is the first of one
+	Thinking   []string
+	Text       []string
+	Calls      []Call
+	Attempts   []*AttemptState
+	Seam       *Seam
+	Checkpoint *Checkpoint
+	Notes      []Note
+	Done, OK   bool
+	Answer     string
+	FirstSeq   int64
+	LastSeq    int64
+}
+
+// AttemptState is one execution and what came of it.
+type AttemptState struct {
+	Attempt
+	Start    time.Time
+	Born     time.Duration
+	Output   []Output
+	Usage    Usage
+	End      *AttemptEnd
+	EndAt    time.Time
+	Failure  *Failure
+	Remedies []*RemedyState
+	FirstSeq int64
+}
+
+// RemedyState is one mending of a failure.
+type RemedyState struct {
+	Remedy
+	Start    time.Time
+	Progress string
+	Output   []Output
+	End      *RemedyEnd
+	FirstSeq int64
+}

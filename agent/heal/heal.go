@@ -1,0 +1,86 @@
+// Package heal reads what a failed attempt left behind and says what went
+// wrong and what would mend it.
+//
+// Rules are data: one TOML manifest per ecosystem below manifests/, embedded
+// and overridable by the user. Diagnosis is pure, costs microseconds and never
+// looks anything up: it gives a Diagnosis with a kind, a subject, the evidence
+// lines, an explanation in plain words and the remedies, each with its origin.
+//
+// The package never installs anything (heal/install does) and never trusts a
+// name that neither a map nor the user's own source code supports.
+package heal
+
+// Class says who can mend a failure.
+type Class string
+
+// The classes.
+const (
+	Auto  Class = "auto"  // a rule knows, and may act by itself
+	Ask   Class = "ask"   // a rule knows, and the user decides
+	Model Class = "model" // a change of the code: for the model, or the user
+	None  Class = "none"  // nothing to mend by acting
+)
+
+// Trust says how well the name of a package is known.
+type Trust string
+
+// The tiers of trust in a package's name.
+const (
+	Known   Trust = "known"   // curated map: may be installed without asking
+	Listed  Trust = "listed"  // same name in the list of known packages
+	Unknown Trust = "unknown" // nothing vouches for it: ask, or refuse
+)
+
+// Input is what a diagnosis is made from.
+type Input struct {
+	// Text is the output of the attempt (stderr, then stdout when stderr is
+	// silent). Only its last megabyte is read.
+	Text string
+	// Exit is the exit code, or -1 when unknown (kintsugi explain).
+	Exit int
+	// Signal and Limit are those of sandbox.Result.
+	Signal, Limit string
+	// Argv is the command that failed, when known.
+	Argv []string
+	// Files lists names in the script's folder and the project (base names
+	// without extension for modules): local modules are never installed.
+	Files []string
+	// Imports are the module names that the user's own source imports, when
+	// known; a name that only the output mentions is not trusted.
+	Imports []string
+	// Python is the interpreter's version ("3.11"), when known.
+	Python string
+}
+
+// Diagnosis is what went wrong.
+type Diagnosis struct {
+	Kind        string   `json:"kind"`
+	Subject     string   `json:"subject,omitempty"`
+	Ecosystem   string   `json:"ecosystem,omitempty"`
+	Rule        string   `json:"rule,omitempty"`
+	Evidence    []string `json:"evidence,omitempty"`
+	Explanation string   `json:"explanation"`
+	Heal        Class    `json:"heal"`
+	Remedies    []Remedy `json:"remedies,omitempty"`
+}
+
+// Remedy is one thing that would mend a failure.
+type Remedy struct {
+	// Action is "install" (packages by a manager), "env" (set variables),
+	// "command" (run Argv in the workspace copy, such as chmod), "limit"
+	// (raise a limit), "code" (change the code).
+	Action   string   `json:"action"`
+	Manager  string   `json:"manager,omitempty"` // pip, npm, apt, go, cargo, gem, …
+	Packages []string `json:"packages,omitempty"`
+	Env      []string `json:"env,omitempty"`
+	Argv     []string `json:"argv,omitempty"`
+	// Verify names what must be there afterwards: modules for pip and npm,
+	// commands or files for apt.
+	Verify []string `json:"verify,omitempty"`
+	// Origin is the rule, or the map row, that the remedy comes from.
+	Origin string `json:"origin"`
+	Trust  Trust  `json:"trust,omitempty"`
+	// Command is what a person would type on their own machine.
+	Command string `json:"command,omitempty"`
+	Note    string `json:"note,omitempty"`
+}

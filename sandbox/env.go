@@ -1,0 +1,48 @@
+package sandbox
+
+import (
+	"strings"
+)
+
+// passed are the variables a box inherits from the host. Anything that could
+// carry a secret, a socket or a path into the user's session stays out.
+var passed = map[string]bool{
+	"PATH": true, "HOME": true, "USER": true, "LOGNAME": true, "SHELL": true,
+	"TERM": true, "COLORTERM": true, "TZ": true, "COLUMNS": true, "LINES": true,
+	"NO_COLOR": true,
+}
+
+// fixed are set in every box. The locale is fixed so that error messages are
+// the ones the rules know.
+var fixed = []string{
+	"LANG=C.UTF-8", "LC_ALL=C.UTF-8", "LANGUAGE=", "TMPDIR=/tmp", "KINTSUGI=1",
+}
+
+// BaseEnv is the environment of a box: the allowlisted part of the host's
+// (as os.Environ gives it), a fixed locale, and extra on top ("KEY=value";
+// later entries win).
+func BaseEnv(host []string, extra ...string) []string {
+	var env []string
+	for _, kv := range host {
+		if key, _, ok := strings.Cut(kv, "="); ok && passed[key] {
+			env = append(env, kv)
+		}
+	}
+	return MergeEnv(append(env, fixed...), extra...)
+}
+
+// MergeEnv sets extra in env: a key of extra replaces the one in env.
+func MergeEnv(env []string, extra ...string) []string {
+	at := map[string]int{}
+	var out []string
+	for _, kv := range append(append([]string{}, env...), extra...) {
+		key, _, _ := strings.Cut(kv, "=")
+		if i, seen := at[key]; seen {
+			out[i] = kv
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, kv)
+	}
+	return out
+}
