@@ -108,9 +108,8 @@ type Workspace struct {
 	// Upper receives what the program changes; Work is the overlay's scratch
 	// directory on the same file system. Empty Upper: changes are dropped.
 	Upper, Work string
-	// Only, when not empty, shows just these entries of Path (relative names)
-	// instead of the whole directory.
-	Only []string
+	// Source is the host directory that gives the content; empty means Path.
+	Source string
 }
 
 // Mount shows a host path inside the box.

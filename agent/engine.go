@@ -1,0 +1,59 @@
+// Package agent decides: what to run, what a failure means, what to try next.
+//
+// Engine runs one call: an attempt in a fresh box, a diagnosis, a remedy in a
+// box of its own, a retry. Loop lets a model choose the calls. Both write all
+// they do to the session's log and show nothing themselves.
+//
+// The package never touches the user's project and never installs a name on a
+// model's word alone.
+package agent
+
+import (
+	"io"
+	"time"
+
+	"kintsugi/agent/heal"
+)
+
+// Call is one thing to run in a box.
+type Call struct {
+	Step   int    // the step it belongs to; the caller opens and closes steps
+	Tool   string // "run", "shell", "code", …
+	Origin string // "user", "model", "lesson"
+
+	// Argv is the command, or File a program whose runner is chosen by its
+	// extension or first line, with Args; or Code a program text in the
+	// language that Ext (".py") names.
+	Argv []string
+	File string
+	Args []string
+	Code string
+	Ext  string
+
+	// Stdin reaches every attempt: what one attempt consumed is replayed to
+	// the next.
+	Stdin io.Reader
+	// Stdout and Stderr, when set, get the raw output of attempts as it comes;
+	// the log gets it in any case.
+	Stdout, Stderr io.Writer
+
+	NoHeal bool
+}
+
+// Outcome is how a call ended, after all healing.
+type Outcome struct {
+	OK       bool
+	Exit     int
+	Limit    string
+	Attempts int
+	// Stdout and Stderr are the last 64 KiB of the final attempt's streams,
+	// made harmless.
+	Stdout, Stderr string
+	// Diagnosis is set when the call failed.
+	Diagnosis *heal.Diagnosis
+	// Tried are the titles of the remedies tried, in order.
+	Tried []string
+	// Changed are the paths that the call changed in the workspace.
+	Changed []string
+	Took    time.Duration
+}
