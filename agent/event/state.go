@@ -12,27 +12,37 @@ type State struct {
 	Tasks   []Task
 	Steps   []*Step
 	Model   Model
-	Asks    []Ask // open questions, oldest first
-	Notes   []Note
+	Asks    []Ask  // open questions, oldest first
+	Notes   []Note // those that belong to no step
 	Ended   *End
+
+	steps    map[int]*Step
+	remedies map[string]*RemedyState
+	task     string // the task that the next step begins with
+	settled  int    // steps before this index are done or cut
 }
 
 // Step is one turn.
 type Step struct {
 	N          int
 	Start, End time.Time
-	Task       string // the task it began with, when it is the first of one
-	Thinking   []string
-	Text       []string
+	Task       string   // the task it began with, when it is the first of one
+	Thinking   []string // chunks, in order
+	Text       []string // chunks, in order
 	Calls      []Call
 	Attempts   []*AttemptState
 	Seam       *Seam
 	Checkpoint *Checkpoint
 	Notes      []Note
 	Done, OK   bool
-	Answer     string
-	FirstSeq   int64
-	LastSeq    int64
+	// Cut means that the session ended, or was resumed after a crash, in the
+	// middle of the step: it will never be done.
+	Cut      bool
+	Answer   string
+	FirstSeq int64
+	LastSeq  int64
+
+	attempts map[int]*AttemptState
 }
 
 // AttemptState is one execution and what came of it.
