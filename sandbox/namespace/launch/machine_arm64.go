@@ -1,0 +1,4 @@
+package launch
+
+// elfMachine is the number of this architecture in an executable's header.
+const elfMachine = 183
