@@ -41,6 +41,8 @@ type StreamOptions struct {
 	// Clean makes bytes harmless text. It gets whole UTF-8 characters and,
 	// as far as 64 bytes reach, whole escape sequences. Nil keeps valid UTF-8.
 	Clean func([]byte) string
+	// Flush gives what Clean still holds back at the end; it may be nil.
+	Flush func() string
 	// Side is the path of the side file for raw output; empty: none. It is
 	// made when the log has no room for some output, and then holds all of it.
 	Side      string
@@ -83,6 +85,9 @@ func NewStream(log Appender, o StreamOptions) *Stream {
 	}
 	if o.Clean == nil {
 		o.Clean = validText
+	}
+	if o.Flush == nil {
+		o.Flush = func() string { return "" }
 	}
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
@@ -149,10 +154,15 @@ func (s *Stream) flush(all bool) {
 	s.buf = append(s.buf[:0], s.buf[n:]...)
 }
 
-func (s *Stream) emit(p []byte, dropped int64) {
+func (s *Stream) emit(p []byte, dropped int64) { s.append(s.o.Clean(p), dropped) }
+
+func (s *Stream) append(text string, dropped int64) {
+	if text == "" && dropped == 0 {
+		return
+	}
 	_, err := s.log.Append(Output{
 		Step: s.o.Step, Attempt: s.o.Attempt, Stderr: s.o.Stderr, Remedy: s.o.Remedy,
-		Text: s.o.Clean(p), Dropped: dropped,
+		Text: text, Dropped: dropped,
 	})
 	if s.err == nil {
 		s.err = err
@@ -217,6 +227,7 @@ func (s *Stream) Close() error {
 		p := s.tail.last(s.tail.max)
 		s.emit(p, s.skipped-int64(len(p)))
 	}
+	s.append(s.o.Flush(), 0)
 	return errors.Join(s.err, s.side.close())
 }
 

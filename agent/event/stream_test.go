@@ -165,10 +165,15 @@ func TestStreamCleans(t *testing.T) {
 	s := NewStream(mem, StreamOptions{Clean: func(b []byte) string { return strings.ToUpper(string(b)) }})
 	s.Write([]byte("loud"))
 	s.Close()
+	held := NewStream(mem, StreamOptions{
+		Clean: func([]byte) string { return "" }, Flush: func() string { return "|held" },
+	})
+	held.Write([]byte("x"))
+	held.Close()
 	plain := NewStream(mem, StreamOptions{})
 	plain.Write([]byte("a\xffb"))
 	plain.Close()
-	if got := strings.Join(mem.texts(), "|"); got != "LOUD|a\ufffdb" {
+	if got := strings.Join(mem.texts(), "|"); got != "LOUD||held|a\ufffdb" {
 		t.Errorf("got %q", got)
 	}
 }
