@@ -20,6 +20,7 @@ require (
 	github.com/ollama/ollama v0.17.4
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2
+	golang.org/x/mod v0.30.0
 	golang.org/x/net v0.62.0
 	golang.org/x/sync v0.22.0
 	golang.org/x/sys v0.50.0
