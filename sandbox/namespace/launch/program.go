@@ -219,7 +219,7 @@ func (p *Program) Word(value int32) Cell {
 func (p *Program) Pointers(to []Addr) Addr {
 	at := p.Zero(8 * (len(to) + 1))
 	for i, a := range to {
-		p.PointAt(at+Addr(8*i), a)
+		p.Point(at+Addr(8*i), a)
 	}
 	return at
 }
@@ -234,10 +234,19 @@ func (p *Program) Strings(list []string) Addr {
 	return p.Pointers(to)
 }
 
-// PointAt makes the 8 bytes at the place hold the address of to.
-func (p *Program) PointAt(place, to Addr) {
+// Point makes the 8 bytes at the place hold the address of to.
+func (p *Program) Point(place, to Addr) {
+	if to&absolute != 0 {
+		binary.LittleEndian.PutUint64(p.data[place:], uint64(to&^absolute))
+		return
+	}
 	binary.LittleEndian.PutUint64(p.data[place:], uint64(to))
 	p.relocs = append(p.relocs, place)
+}
+
+// PutWord stores a 32-bit value at a place in the data.
+func (p *Program) PutWord(place Addr, value uint32) {
+	binary.LittleEndian.PutUint32(p.data[place:], value)
 }
 
 // align makes the next data start at a multiple of 8.

@@ -1,0 +1,158 @@
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// host is what there is to know about this machine and this user. It is
+// gathered once per Runtime and never changes.
+type host struct {
+	uid, gid int
+	// privileged: started by the host's root. Boxes then run under a range of
+	// host ids that nobody else uses.
+	privileged bool
+	home       string
+	environ    []string
+	stateDir   string
+	// system are the entries of the host's "/" that a box sees.
+	system []entry
+	// tools are directories below the home that PATH leads to.
+	tools  []string
+	stage  []string
+	filter []byte // seccomp program
+	abi    int    // Landlock ABI, 0: none
+}
+
+// entry is a part of the host's "/": a directory, or a link when link is set.
+type entry struct {
+	path, link string
+}
+
+// systemPaths are the parts of the host's "/" that programs need. All of them
+// are shown read-only; what the host lacks is left out.
+var systemPaths = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu",
+	"/var/lib/dpkg", "/var/lib/texmf", "/var/lib/ghostscript", "/var/lib/sgml-base",
+	"/var/lib/xml-core", "/var/lib/tex-common", "/var/cache/fontconfig",
+}
+
+// stageDirs are directories one of which, in the box's own view of the host,
+// is covered by the new root while it is built.
+var stageDirs = []string{"/mnt", "/media", "/srv", "/run", "/tmp", "/boot", "/var"}
+
+func inspect(o Options) (*host, error) {
+	h := &host{uid: os.Geteuid(), gid: os.Getegid(), environ: o.Environ, home: o.Home, stateDir: o.StateDir}
+	h.privileged = h.uid == 0
+	if h.environ == nil {
+		h.environ = os.Environ()
+	}
+	if h.home == "" {
+		h.home = lookup(h.environ, "HOME")
+	}
+	if !filepath.IsAbs(h.home) || filepath.Clean(h.home) == "/" {
+		h.home = "/home/box"
+	}
+	h.home = filepath.Clean(h.home)
+	if err := h.makeStateDir(); err != nil {
+		return nil, err
+	}
+	h.system = findSystem()
+	h.tools = findTools(h.home, lookup(h.environ, "PATH"), h.environ)
+	h.stage = existing(stageDirs)
+	h.abi = landlockABI()
+	var err error
+	h.filter, err = seccompProgram()
+	return h, err
+}
+
+func findSystem() []entry {
+	var out []entry
+	for _, path := range systemPaths {
+		if link, err := os.Readlink(path); err == nil {
+			out = append(out, entry{path, link})
+		} else if isDir(path) {
+			out = append(out, entry{path: path})
+		}
+	}
+	return out
+}
+
+func existing(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		if st, err := os.Lstat(p); err == nil && st.IsDir() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// lookup returns the last value of key in environ.
+func lookup(environ []string, key string) string {
+	value := ""
+	for _, kv := range environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
+			value = v
+		}
+	}
+	return value
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// makeStateDir finds the directory for leases and makes it: for root below
+// /run, for others in the session's runtime directory, else in /tmp.
+func (h *host) makeStateDir() error {
+	var errs []error
+	for _, dir := range h.stateDirs() {
+		err := ownDir(dir, h.uid)
+		if err == nil {
+			h.stateDir = dir
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return fmt.Errorf("no directory for leases: %w", errors.Join(errs...))
+}
+
+func (h *host) stateDirs() []string {
+	if h.stateDir != "" {
+		return []string{h.stateDir}
+	}
+	last := fmt.Sprintf("/tmp/kintsugi-%d", h.uid)
+	if h.privileged {
+		return []string{"/run/kintsugi", last}
+	}
+	if run := lookup(h.environ, "XDG_RUNTIME_DIR"); filepath.IsAbs(run) {
+		return []string{filepath.Join(run, "kintsugi"), last}
+	}
+	return []string{last}
+}
+
+// ownDir makes dir, or accepts the one that exists if nobody else can write
+// to it.
+func ownDir(dir string, uid int) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != uid || st.Mode&0o022 != 0 {
+		return fmt.Errorf("%s belongs to somebody else; remove it or set XDG_RUNTIME_DIR", dir)
+	}
+	return nil
+}

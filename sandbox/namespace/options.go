@@ -1,0 +1,17 @@
+package namespace
+
+// Name is the word users type for this runtime.
+const Name = "namespace"
+
+// Options configure a Runtime. The zero value suits a workbench.
+type Options struct {
+	// Environ is the host's environment, as os.Environ gives it (the default).
+	// PATH and HOME in it decide which tool chains a box sees.
+	Environ []string
+	// Home is the user's home directory; the default is HOME of Environ.
+	Home string
+	// StateDir holds the leases of live boxes and the few files that boxes
+	// share. The default lies below /run for root and below XDG_RUNTIME_DIR
+	// for others.
+	StateDir string
+}

@@ -1,0 +1,157 @@
+package namespace
+
+import (
+	"encoding/binary"
+
+	seccomp "github.com/elastic/go-seccomp-bpf"
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// forbidden are calls that no program in a box needs and that widen what it
+// can reach of the kernel: they fail with EPERM.
+var forbidden = []string{
+	// kernel-wide state
+	"acct", "adjtimex", "clock_adjtime", "clock_settime", "settimeofday", "stime", "reboot", "swapon", "swapoff",
+	"sethostname", "setdomainname", "syslog", "vhangup", "quotactl", "quotactl_fd", "iopl", "ioperm", "modify_ldt",
+	"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
+	// mounts and name spaces
+	"mount", "umount", "umount2", "pivot_root", "chroot", "unshare", "setns", "open_tree", "move_mount", "fsopen",
+	"fsconfig", "fsmount", "fspick", "mount_setattr", "open_by_handle_at", "statmount", "listmount",
+	// large attack surface or side channels
+	"bpf", "perf_event_open", "userfaultfd", "fanotify_init", "io_uring_setup", "io_uring_enter", "io_uring_register",
+	"add_key", "keyctl", "request_key", "kcmp", "pidfd_getfd", "move_pages", "migrate_pages", "lookup_dcookie",
+	"vm86", "vm86old",
+}
+
+// absent are calls that programs must believe the kernel does not have, so
+// that they fall back: clone3 hides its flags behind a pointer.
+var absent = []string{
+	"clone3", "memfd_secret", "nfsservctl", "uselib", "ustat", "sysfs", "_sysctl", "create_module", "query_module",
+	"get_kernel_syms", "afs_syscall", "tuxcall", "security", "getpmsg", "putpmsg", "vserver",
+}
+
+const (
+	// newNamespaces are the clone flags that make name spaces.
+	newNamespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
+	// deviceBit is set in the mode of character and block devices, and in no
+	// other file type.
+	deviceBit = 0x2000
+
+	// perLinux32 is the personality of "uname -m" answering for 32 bits.
+	perLinux32 = 8
+
+	denied = seccomp.ActionErrno | seccomp.Action(unix.EPERM)
+)
+
+// seccompProgram returns the filter in the form the kernel takes.
+func seccompProgram() ([]byte, error) {
+	info, err := arch.GetInfo("")
+	if err != nil {
+		return nil, err
+	}
+	policy := policyFor(info)
+	body, err := policy.Assemble()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := bpf.Assemble(append(prologue(info), body...))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, 8*len(raw))
+	for _, ins := range raw {
+		out = binary.LittleEndian.AppendUint16(out, ins.Op)
+		out = append(out, ins.Jt, ins.Jf)
+		out = binary.LittleEndian.AppendUint32(out, ins.K)
+	}
+	return out, nil
+}
+
+// prologue kills foreign calling conventions, hides calls newer than the
+// table, and refuses to type into terminals (the kernel looks at the low 32
+// bits of the request only, and so must the filter).
+func prologue(info *arch.Info) []bpf.Instruction {
+	const x32 = 0x40000000
+	kill := bpf.RetConstant{Val: uint32(seccomp.ActionKillProcess)}
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: 4, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
+		kill,
+		bpf.LoadAbsolute{Off: 0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32, SkipTrue: 1},
+		kill,
+		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newest(info), SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(seccomp.ActionErrno) | uint32(unix.ENOSYS)},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IOCTL, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: 24, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.TIOCLINUX, SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(denied)},
+	}
+}
+
+func newest(info *arch.Info) uint32 {
+	last := 0
+	for nr := range info.SyscallNumbers {
+		last = max(last, nr)
+	}
+	return uint32(last)
+}
+
+func policyFor(info *arch.Info) seccomp.Policy {
+	return seccomp.Policy{
+		DefaultAction: seccomp.ActionAllow,
+		Syscalls: []seccomp.SyscallGroup{
+			{Names: known(info, absent), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
+			{Names: known(info, forbidden), Action: denied, NamesWithCondtions: conditional(info)},
+			{Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT), NamesWithCondtions: families()},
+		},
+	}
+}
+
+func conditional(info *arch.Info) []seccomp.NameWithConditions {
+	rules := []seccomp.NameWithConditions{
+		{Name: "clone", Conditions: []seccomp.Condition{{Argument: 0, Operation: seccomp.BitsSet, Value: newNamespaces}}},
+		{Name: "mknodat", Conditions: []seccomp.Condition{{Argument: 2, Operation: seccomp.BitsSet, Value: deviceBit}}},
+		{Name: "personality", Conditions: noneOf(0, 0, perLinux32, 0xffffffff)},
+	}
+	if _, has := info.SyscallNames["mknod"]; has {
+		rules = append(rules, seccomp.NameWithConditions{Name: "mknod",
+			Conditions: []seccomp.Condition{{Argument: 1, Operation: seccomp.BitsSet, Value: deviceBit}}})
+	}
+	return rules
+}
+
+// families allows local, internet and routing sockets; everything else is an
+// address family that the kernel does not have.
+func families() []seccomp.NameWithConditions {
+	only := noneOf(0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)
+	odd := append([]seccomp.Condition{{Argument: 0, Operation: seccomp.Equal, Value: unix.AF_NETLINK}},
+		noneOf(2, unix.NETLINK_ROUTE)...)
+	return []seccomp.NameWithConditions{
+		{Name: "socket", Conditions: only},
+		{Name: "socket", Conditions: odd},
+		{Name: "socketpair", Conditions: only},
+	}
+}
+
+func noneOf(argument uint32, values ...uint64) []seccomp.Condition {
+	var out []seccomp.Condition
+	for _, v := range values {
+		out = append(out, seccomp.Condition{Argument: argument, Operation: seccomp.NotEqual, Value: v})
+	}
+	return out
+}
+
+func known(info *arch.Info, names []string) []string {
+	var out []string
+	for _, name := range names {
+		if _, has := info.SyscallNames[name]; has {
+			out = append(out, name)
+		}
+	}
+	return out
+}

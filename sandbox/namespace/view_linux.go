@@ -1,0 +1,252 @@
+package namespace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"kintsugi/sandbox"
+)
+
+// view is what one box sees: the parts of its root, parents before children.
+type view struct {
+	links []entry
+	parts []part
+	// scratch lists upper directories that live in a hidden tmpfs, as names.
+	scratch int
+}
+
+// part is one mount of a box: a bind of source, or an overlay of lower.
+type part struct {
+	target string
+	source string
+	file   bool
+	// lower are overlay layers, newest first.
+	lower []tree
+	// upper and work make the overlay writable; scratchNumber (from 1) says
+	// instead that the upper directory is the box's own and vanishes with it.
+	upper, work   string
+	scratchNumber int
+	writable      bool
+	device        bool
+	// owned: the content belongs to the caller and must belong to the box's
+	// user inside. closed: the path may lead through directories that only the
+	// caller can pass.
+	owned, closed bool
+}
+
+// tree is one layer of an overlay.
+type tree struct {
+	path  string
+	owned bool
+}
+
+func (p part) overlay() bool { return len(p.lower) > 0 }
+
+// layered are the parts of the host's view that layers are laid over.
+var layered = []string{"usr", "etc", "opt", "var"}
+
+// devices are the device nodes that a box has.
+var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+func (h *host) view(spec *sandbox.Spec) (*view, error) {
+	v := &view{}
+	if err := h.addSystem(v, spec); err != nil {
+		return nil, err
+	}
+	for _, name := range devices {
+		v.parts = append(v.parts, part{target: "/dev/" + name, source: "/dev/" + name, file: true, device: true, writable: true})
+	}
+	for _, dir := range h.tools {
+		v.parts = append(v.parts, part{target: dir, source: dir, closed: true})
+	}
+	if err := h.addLayers(v, spec); err != nil {
+		return nil, err
+	}
+	if err := h.addWorkspace(v, spec.Workspace); err != nil {
+		return nil, err
+	}
+	if err := addMounts(v, spec.Mounts); err != nil {
+		return nil, err
+	}
+	sort.SliceStable(v.parts, func(i, j int) bool { return v.parts[i].target < v.parts[j].target })
+	return v, nil
+}
+
+// addSystem adds the host's part of the root, with layers over it.
+func (h *host) addSystem(v *view, spec *sandbox.Spec) error {
+	own, err := h.etcDir(spec.Network)
+	if err != nil {
+		return err
+	}
+	for _, e := range h.system {
+		if e.link != "" {
+			v.links = append(v.links, e)
+			continue
+		}
+		v.parts = append(v.parts, laid(spec, e.path, tree{path: e.path}))
+	}
+	etc := laid(spec, "/etc", tree{path: own}, tree{path: "/etc"})
+	v.parts = append(v.parts, etc)
+	return nil
+}
+
+// laid is the part at path: a bind of the only base when no layer has that
+// path, otherwise an overlay of the layers and the bases.
+func laid(spec *sandbox.Spec, path string, base ...tree) part {
+	var lower []tree
+	if top, _, _ := strings.Cut(path[1:], "/"); isLayered(top) {
+		lower = layersWith(spec.Layers, path)
+	}
+	p := part{target: path, lower: append(lower, base...)}
+	if spec.Capture != "" && isDir(filepath.Join(spec.Capture, path)) {
+		p.upper = filepath.Join(spec.Capture, path)
+		p.work = filepath.Join(spec.Capture+".work", strings.ReplaceAll(path[1:], "/", "-"))
+		p.writable = true
+		return p
+	}
+	if len(p.lower) == 1 {
+		return part{target: path, source: base[0].path}
+	}
+	return p
+}
+
+func isLayered(top string) bool {
+	for _, name := range layered {
+		if top == name {
+			return true
+		}
+	}
+	return false
+}
+
+func layersWith(layers []string, path string) []tree {
+	var out []tree
+	for _, layer := range layers {
+		if dir := filepath.Join(layer, path); isDir(dir) {
+			out = append(out, tree{path: dir, owned: true})
+		}
+	}
+	return out
+}
+
+// addLayers adds the parts of layers that the host has no counterpart of.
+func (h *host) addLayers(v *view, spec *sandbox.Spec) error {
+	names := map[string]bool{}
+	all := spec.Layers
+	if spec.Capture != "" {
+		all = append([]string{spec.Capture}, all...)
+	}
+	for _, layer := range all {
+		entries, err := os.ReadDir(layer)
+		if err != nil {
+			return fmt.Errorf("layer: %w", err)
+		}
+		for _, e := range entries {
+			names[e.Name()] = true
+		}
+	}
+	for name := range names {
+		path := "/" + name
+		if v.has(path) || name == "var" && len(layersWith(all, path)) == 0 {
+			continue
+		}
+		if err := addLayerEntry(v, spec, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *view) has(path string) bool {
+	for _, p := range v.parts {
+		if p.target == path {
+			return true
+		}
+	}
+	for _, l := range v.links {
+		if l.path == path {
+			return true
+		}
+	}
+	return false
+}
+
+func addLayerEntry(v *view, spec *sandbox.Spec, path string) error {
+	lower := layersWith(spec.Layers, path)
+	captured := spec.Capture != "" && isDir(filepath.Join(spec.Capture, path))
+	switch {
+	case captured && isLayered(path[1:]):
+		p := laid(spec, path, lower...)
+		if len(lower) == 0 {
+			p.lower = nil
+			p = part{target: path, source: p.upper, writable: true, owned: true, closed: true}
+		}
+		v.parts = append(v.parts, p)
+	case captured:
+		v.parts = append(v.parts, part{target: path, source: filepath.Join(spec.Capture, path), writable: true, owned: true, closed: true})
+	case len(lower) > 1:
+		v.parts = append(v.parts, part{target: path, lower: lower})
+	case len(lower) == 1:
+		v.parts = append(v.parts, part{target: path, source: lower[0].path, owned: true, closed: true})
+	}
+	return nil
+}
+
+func (h *host) addWorkspace(v *view, w sandbox.Workspace) error {
+	if w.Path == "" {
+		return nil
+	}
+	path := filepath.Clean(w.Path)
+	if !filepath.IsAbs(path) || path == "/" {
+		return fmt.Errorf("the workspace %q must be a folder's absolute path", w.Path)
+	}
+	source := w.Source
+	if source == "" {
+		source = path
+	}
+	p := part{target: path, upper: w.Upper, work: w.Work, writable: true}
+	for _, dir := range append(append([]string{}, w.Lower...), source) {
+		if err := needDir(dir); err != nil {
+			return fmt.Errorf("workspace: %w", err)
+		}
+		p.lower = append(p.lower, tree{path: dir, owned: true})
+	}
+	if w.Upper == "" {
+		v.scratch++
+		p.scratchNumber = v.scratch
+	} else if w.Work == "" {
+		return errors.New("workspace: an upper directory needs a work directory on the same file system")
+	}
+	v.parts = append(v.parts, p)
+	return nil
+}
+
+func needDir(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s is not a directory", path)
+	}
+	return nil
+}
+
+func addMounts(v *view, mounts []sandbox.Mount) error {
+	for _, m := range mounts {
+		if !filepath.IsAbs(m.Source) || !filepath.IsAbs(m.Target) || filepath.Clean(m.Target) == "/" {
+			return fmt.Errorf("mount of %q at %q: both must be absolute paths below /", m.Source, m.Target)
+		}
+		st, err := os.Stat(m.Source)
+		if err != nil {
+			return fmt.Errorf("mount: %w", err)
+		}
+		v.parts = append(v.parts, part{target: filepath.Clean(m.Target), source: m.Source, file: !st.IsDir(),
+			writable: m.Writable, owned: true, closed: true})
+	}
+	return nil
+}
