@@ -1,0 +1,128 @@
+package ui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kintsugi/agent/event"
+	"kintsugi/themes"
+)
+
+// frameTime is the pace of everything that moves.
+const frameTime = 100 * time.Millisecond
+
+func (m *model) onEvents(batch []event.Event) tea.Cmd {
+	m.apply(batch)
+	return tea.Batch(m.wait(), m.animate())
+}
+
+// apply folds events into the state and shows what changed.
+func (m *model) apply(batch []event.Event) {
+	if len(batch) == 0 {
+		return
+	}
+	for _, e := range batch {
+		m.state.Apply(e)
+	}
+	for _, p := range m.panes() {
+		p.Sync(m.state)
+	}
+	m.tickPanes()
+	m.askNext()
+}
+
+func (m *model) tickPanes() {
+	for _, p := range m.panes() {
+		p.Tick(m.now)
+	}
+}
+
+// busy says that something runs.
+func (m *model) busy() bool {
+	if m.state.Ended != nil {
+		return false
+	}
+	switch m.state.Model.State {
+	case "loading", "thinking":
+		return true
+	}
+	return m.running() != nil
+}
+
+// running is the step that runs now, nil for none.
+func (m *model) running() *event.Step {
+	for i := len(m.state.Steps) - 1; i >= 0; i-- {
+		if st := m.state.Steps[i]; !st.Done && !st.Cut {
+			return st
+		}
+	}
+	return nil
+}
+
+// animate starts the one clock of the screen, if something moves.
+func (m *model) animate() tea.Cmd {
+	if m.ticking || m.blurred || m.o.Reduced || !m.busy() && m.toast == "" {
+		return nil
+	}
+	m.ticking = true
+	return tea.Tick(frameTime, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// toastTime is how long a short message stays.
+const toastTime = 4 * time.Second
+
+func (m *model) onTick() tea.Cmd {
+	m.ticking = false
+	m.frame++
+	m.tickPanes()
+	if m.toast != "" && m.now.Sub(m.toastAt) > toastTime {
+		m.toast = ""
+	}
+	return m.animate()
+}
+
+// onBackground picks the light or dark theme once the terminal has told.
+func (m *model) onBackground(msg tea.BackgroundColorMsg) {
+	m.ready = true
+	if !m.auto {
+		return
+	}
+	name := themes.Light
+	if msg.IsDark() {
+		name = themes.Dark
+	}
+	if name != m.theme && (m.theme == themes.Dark || m.theme == themes.Light) {
+		_ = m.setTheme(name) // both are built in
+	}
+}
+
+// askNext opens the oldest question that has not been shown.
+func (m *model) askNext() {
+	m.dropAnswered()
+	if len(m.state.Asks) == 0 {
+		m.asked = ""
+		return
+	}
+	ask := m.state.Asks[0]
+	if ask.ID == m.asked {
+		return
+	}
+	m.asked = ask.ID
+	m.open(newAskDialog(ask, m.now))
+}
+
+// dropAnswered closes questions that something else answered.
+func (m *model) dropAnswered() {
+	open := map[string]bool{}
+	for _, a := range m.state.Asks {
+		open[a.ID] = true
+	}
+	kept := m.dialogs[:0]
+	for _, d := range m.dialogs {
+		if a, ok := d.(*askDialog); !ok || open[a.ask.ID] {
+			kept = append(kept, d)
+		}
+	}
+	m.dialogs = kept
+}

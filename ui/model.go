@@ -1,0 +1,194 @@
+package ui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kintsugi/agent/event"
+	"kintsugi/themes"
+	"kintsugi/ui/internal/look"
+	"kintsugi/ui/internal/pane"
+)
+
+// place is something that can have the focus.
+type place int
+
+const (
+	inComposer place = iota
+	inReason
+	inSandbox
+	inTimeline
+	places
+)
+
+// model is the whole screen. It routes; panes and dialogs do the work.
+type model struct {
+	o     Options
+	state *event.State
+	look  *look.Look
+	theme string // name
+	auto  bool   // the theme follows the terminal's background
+	ready bool   // the background is known, or nobody will tell
+
+	w, h  int
+	focus place
+	pane  place // the pane that had the focus last
+	zoom  bool
+	// leftTimeline: where two panes fit, the timeline stands beside the sandbox.
+	leftTimeline bool
+	split        [3]int // how much wider each pane is than usual
+
+	reason   *pane.Reason
+	sandbox  *pane.Sandbox
+	timeline *pane.Timeline
+	composer *composer
+
+	bindings []binding
+	dialogs  []dialog
+	asked    string // the question that was shown last
+
+	now     time.Time
+	frame   int  // of the animation
+	ticking bool // a tick is on its way
+	blurred bool // the terminal is not looked at
+	toast   string
+	toastAt time.Time
+	armed   time.Time // ctrl+c was pressed
+}
+
+func newModel(o Options) (*model, error) {
+	m := &model{o: o, state: new(event.State), theme: o.Theme, now: o.Clock(), pane: inSandbox}
+	if m.theme == "" {
+		m.theme, m.auto = ThemeFor(o.Profile, o.Env), true
+	}
+	m.ready = !m.asksBackground()
+	t, err := themes.Load(m.theme, o.Themes)
+	if err != nil {
+		return nil, err
+	}
+	m.look = look.New(t, plainGlyphs(o.Env), 1)
+	m.reason = pane.NewReason(m.look)
+	m.sandbox = pane.NewSandbox(m.look, true)
+	m.timeline = pane.NewTimeline(m.look)
+	m.composer = newComposer(m.look, o)
+	m.bindings = bindings()
+	m.apply(o.History)
+	if o.Width > 0 && o.Height > 0 {
+		m.resize(o.Width, o.Height)
+	}
+	return m, nil
+}
+
+// asksBackground says that the terminal's background would change the theme.
+func (m *model) asksBackground() bool {
+	return m.auto && (m.theme == themes.Dark || m.theme == themes.Light) && lookup(m.o.Env, "COLORFGBG") == ""
+}
+
+// backgroundWait is how long the first frame waits for the terminal to tell
+// its background. Some never answer.
+const backgroundWait = 40 * time.Millisecond
+
+// The messages of the model.
+type (
+	eventsMsg []event.Event
+	endedMsg  struct{}
+	tickMsg   struct{}
+	waitedMsg struct{}
+)
+
+// Init starts reading events.
+func (m *model) Init() tea.Cmd {
+	cmds := []tea.Cmd{m.wait(), m.composer.Focus()}
+	if !m.ready {
+		cmds = append(cmds, tea.RequestBackgroundColor,
+			tea.Tick(backgroundWait, func(time.Time) tea.Msg { return waitedMsg{} }))
+	}
+	return tea.Batch(append(cmds, m.animate())...)
+}
+
+// wait reads one batch of events.
+func (m *model) wait() tea.Cmd {
+	if m.o.Events == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		batch, ok := <-m.o.Events
+		if !ok {
+			return endedMsg{}
+		}
+		return eventsMsg(batch)
+	}
+}
+
+// Update routes a message to its handler.
+func (m *model) Update(msg tea.Msg) tea.Cmd {
+	m.now = m.o.Clock()
+	switch msg := msg.(type) {
+	case eventsMsg:
+		return m.onEvents(msg)
+	case tickMsg:
+		return m.onTick()
+	case tea.KeyPressMsg:
+		return m.onKey(msg)
+	case tea.PasteMsg:
+		return m.onPaste(msg)
+	case tea.MouseMsg:
+		return m.onMouse(msg)
+	case tea.WindowSizeMsg:
+		m.resize(msg.Width, msg.Height)
+	case tea.BackgroundColorMsg:
+		m.onBackground(msg)
+	case waitedMsg:
+		m.ready = true
+	case tea.FocusMsg:
+		m.blurred = false
+		return m.animate()
+	case tea.BlurMsg:
+		m.blurred = true
+	default:
+		return m.composer.Update(msg)
+	}
+	return nil
+}
+
+// panes are the three, in their order on the screen.
+func (m *model) panes() [3]pane.Pane { return [3]pane.Pane{m.reason, m.sandbox, m.timeline} }
+
+// current is the pane that scroll keys act on.
+func (m *model) current() pane.Pane { return m.panes()[m.pane-inReason] }
+
+func (m *model) resize(w, h int) {
+	m.w, m.h = w, h
+	m.arrange()
+}
+
+// arrange tells every part its size.
+func (m *model) arrange() {
+	m.composer.Resize(m.w)
+	l := m.layout()
+	for i, p := range m.panes() {
+		if r := l.panes[i]; r.w > 2 && r.h > 2 {
+			p.Resize(r.w-2, r.h-2)
+		}
+	}
+}
+
+// setTheme changes the look; a theme that cannot be loaded changes nothing.
+func (m *model) setTheme(name string) error {
+	t, err := themes.Load(name, m.o.Themes)
+	if err != nil {
+		return err
+	}
+	m.theme = name
+	m.look = look.New(t, plainGlyphs(m.o.Env), m.look.Gen+1)
+	for _, p := range m.panes() {
+		p.Restyle(m.look)
+	}
+	m.composer.Restyle(m.look)
+	return nil
+}
+
+func (m *model) say(text string) {
+	m.toast, m.toastAt = text, m.now
+}

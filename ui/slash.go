@@ -1,0 +1,131 @@
+package ui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// slash is a command that is written, not pressed.
+type slash struct {
+	name  string
+	needs string // what must follow, empty for nothing
+	help  string
+	do    func(m *model, rest string) tea.Cmd
+}
+
+// slashes is the table of written commands.
+func slashes() []slash {
+	return []slash{
+		{"/run", "FILE [ARGS]", "run a program file in the sandbox", (*model).runFile},
+		{"/stop", "", "stop what runs", func(m *model, _ string) tea.Cmd { return m.cancel() }},
+		{"/theme", "", "choose a theme", (*model).themeCommand},
+		{"/thinking", "", "show thinking: while it runs, always, never", func(m *model, _ string) tea.Cmd {
+			m.toggleThinking()
+			return nil
+		}},
+		{"/help", "", "show the keys and commands", func(m *model, _ string) tea.Cmd { return m.openHelp() }},
+		{"/quit", "", "leave; the session is kept", func(m *model, _ string) tea.Cmd { return m.askQuit() }},
+	}
+}
+
+// said does what an input asks for: a slash command, a shell command, or a
+// task for the agent.
+func (m *model) said(text string) tea.Cmd {
+	for _, p := range m.panes() {
+		p.End()
+	}
+	m.timeline.Deselect()
+	if cmd, ok := strings.CutPrefix(text, "!"); ok {
+		if cmd = strings.TrimSpace(cmd); cmd == "" {
+			m.say("write the command after the !, as in !ls")
+			return m.animate()
+		}
+		return m.intend(func(i Intents) { i.Shell(cmd) })
+	}
+	if strings.HasPrefix(text, "/") {
+		return m.slash(text)
+	}
+	return m.intend(func(i Intents) { i.Submit(text) })
+}
+
+func (m *model) slash(text string) tea.Cmd {
+	name, rest, _ := strings.Cut(text, " ")
+	rest = strings.TrimSpace(rest)
+	for _, s := range slashes() {
+		if s.name != name {
+			continue
+		}
+		if s.needs != "" && rest == "" {
+			m.say("write " + s.name + " " + s.needs)
+			m.composer.set(s.name + " ")
+			return m.animate()
+		}
+		return tea.Batch(s.do(m, rest), m.animate())
+	}
+	m.say("no command is called " + name + "; /help shows them")
+	return m.animate()
+}
+
+func (m *model) runFile(rest string) tea.Cmd {
+	words, err := fields(rest)
+	if err != "" {
+		m.say(err)
+		return nil
+	}
+	return m.intend(func(i Intents) { i.RunFile(words[0], words[1:]) })
+}
+
+func (m *model) themeCommand(rest string) tea.Cmd {
+	if rest == "" {
+		return m.openThemes()
+	}
+	if err := m.setTheme(rest); err != nil {
+		m.say(err.Error())
+		return nil
+	}
+	m.auto = false
+	m.say("theme " + rest)
+	return nil
+}
+
+// fields splits words as a shell does, with quotes and backslashes. The second
+// result says what is wrong.
+func fields(s string) (words []string, wrong string) {
+	var b strings.Builder
+	started := false
+	quote := rune(0)
+	runes := []rune(s)
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		switch {
+		case r == '\\' && quote != '\'' && i+1 < len(runes):
+			i++
+			b.WriteRune(runes[i])
+			started = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, started = r, true
+		case quote == 0 && (r == ' ' || r == '\t' || r == '\n'):
+			if started {
+				words = append(words, b.String())
+				b.Reset()
+				started = false
+			}
+		default:
+			b.WriteRune(r)
+			started = true
+		}
+	}
+	if quote != 0 {
+		return nil, "a quote is not closed"
+	}
+	if started {
+		words = append(words, b.String())
+	}
+	if len(words) == 0 || words[0] == "" {
+		return nil, "no file is named"
+	}
+	return words, ""
+}
