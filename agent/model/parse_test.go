@@ -185,3 +185,26 @@ func FuzzFindCalls(f *testing.F) {
 		thoughtOf(text)
 	})
 }
+
+func TestSpoken(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":                                "",
+		"I look.":                         "I look.",
+		"I look.\n<tool_call>{":           "I look.\n",
+		"I look <tool":                    "I look ",
+		"a < b and c":                     "a < b and c",
+		"a <":                             "a ",
+		"Here:\n```json\n{":               "Here:\n",
+		"Here:\n```":                      "Here:\n",
+		"Here:\n```python\nprint({})\n":   "Here:\n```python\nprint({})\n",
+		`{"name"`:                         "",
+		"x = {1: 2}":                      "x = {1: 2}",
+		"ok [TOOL_CALLS] [{":              "ok ",
+		"see [1] and <b>this</b>, please": "see [1] and <b>this</b>, please",
+	} {
+		if got := text[:Spoken(text)]; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
