@@ -29,6 +29,8 @@ type box struct {
 
 	status, life    link
 	in, out, errOut link
+	group           *group
+	works           []workDir
 	meter           *sandbox.Meter
 	program         *launch.Program
 
@@ -61,7 +63,11 @@ func (b *box) start(ctx context.Context) error {
 		return err
 	}
 	files := []int{b.in.theirs, b.out.theirs, b.errOut.theirs, b.status.theirs, b.life.theirs, int(b.slot.users.Fd())}
+	if b.group != nil {
+		files = append(files, b.group.procs...)
+	}
 	first, err := spawn(image, files)
+	b.group.give()
 	for _, l := range b.links() {
 		l.give()
 	}
@@ -92,7 +98,21 @@ func (b *box) prepare() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	b.program = newPlan(h, &b.spec, b.limits, v, 0).build()
+	if b.works, err = v.makeWorks(); err != nil {
+		return -1, err
+	}
+	groups, err := b.runtime.groups()
+	if err != nil {
+		return -1, err
+	}
+	if b.group, err = groups.make(h.groupPrefix(b.slot.number), b.limits); err != nil {
+		return -1, err
+	}
+	joined := 0
+	if b.group != nil {
+		joined = len(b.group.procs)
+	}
+	b.program = newPlan(h, &b.spec, b.limits, v, joined).build()
 	return compile(b.program, "box")
 }
 
@@ -277,6 +297,7 @@ func (b *box) wait() (sandbox.Result, error) {
 		CPU:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
 		Memory: usage.Maxrss << 10,
 	}
+	b.measure(&result)
 	b.judge(&result, ended)
 	b.discard()
 	return result, nil
@@ -310,6 +331,24 @@ func exitOf(status syscall.WaitStatus, result *sandbox.Result) {
 	result.ExitCode = status.ExitStatus()
 }
 
+// measure adds what the control group knows.
+func (b *box) measure(result *sandbox.Result) {
+	if b.group == nil {
+		return
+	}
+	if peak := b.group.peak(); peak > 0 {
+		result.Usage.Memory = peak
+	}
+	mechanism := fmt.Sprintf("cgroup v%d ", b.group.version)
+	switch {
+	case result.Limit != sandbox.LimitNone:
+	case b.group.killed() > 0:
+		result.Limit, result.Mechanism = sandbox.LimitMemory, mechanism+"memory"
+	case result.ExitCode != 0 && b.group.refused() > 0:
+		result.Limit, result.Mechanism = sandbox.LimitProcesses, mechanism+"pids"
+	}
+}
+
 // judge says which limit ended the run.
 func (b *box) judge(result *sandbox.Result, ended bool) {
 	result.OutputDropped = b.meter.Dropped()
@@ -330,7 +369,12 @@ func (b *box) judge(result *sandbox.Result, ended bool) {
 }
 
 // Usage samples what the box uses now.
-func (b *box) Usage() sandbox.Usage { return sandbox.Usage{} }
+func (b *box) Usage() sandbox.Usage {
+	if b.group == nil {
+		return sandbox.Usage{}
+	}
+	return b.group.usage()
+}
 
 // discard gives back what the box held.
 func (b *box) discard() {
@@ -345,5 +389,12 @@ func (b *box) discard() {
 		reap(b.pid)
 	}
 	closeFD(&b.pidfd)
+	b.group.remove()
+	for _, w := range b.works {
+		w.clear()
+	}
+	if b.spec.Capture != "" {
+		unix.Rmdir(workOf(b.spec.Capture))
+	}
 	b.slots.put(b.slot)
 }

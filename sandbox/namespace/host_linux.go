@@ -25,6 +25,8 @@ type host struct {
 	// tools are directories below the home that PATH leads to.
 	tools  []string
 	stage  []string
+	masks  []mask
+	varDir string // an empty /var, with places for what the host's has
 	filter []byte // seccomp program
 	abi    int    // Landlock ABI, 0: none
 }
@@ -63,10 +65,16 @@ func inspect(o Options) (*host, error) {
 		return nil, err
 	}
 	h.system = findSystem()
+	if err := h.makeVarDir(); err != nil {
+		return nil, err
+	}
 	h.tools = findTools(h.home, lookup(h.environ, "PATH"), h.environ)
 	h.stage = existing(stageDirs)
 	h.abi = landlockABI()
 	var err error
+	if h.masks, err = findMasks("/proc"); err != nil {
+		return nil, err
+	}
 	h.filter, err = seccompProgram()
 	return h, err
 }
@@ -153,6 +161,23 @@ func ownDir(dir string, uid int) error {
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != uid || st.Mode&0o022 != 0 {
 		return fmt.Errorf("%s belongs to somebody else; remove it or set XDG_RUNTIME_DIR", dir)
+	}
+	return nil
+}
+
+// makeVarDir makes the skeleton of /var that layers are laid over.
+func (h *host) makeVarDir() error {
+	h.varDir = filepath.Join(h.stateDir, "var")
+	dirs := []string{"tmp", "empty", "lib", "cache"}
+	for _, e := range h.system {
+		if rel, below := relative("/var", e.path); below {
+			dirs = append(dirs, rel)
+		}
+	}
+	for _, d := range dirs {
+		if err := os.MkdirAll(filepath.Join(h.varDir, d), 0o755); err != nil {
+			return err
+		}
 	}
 	return nil
 }

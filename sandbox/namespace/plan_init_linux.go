@@ -28,8 +28,7 @@ func (p *plan) init() {
 		p.attach(&p.view.parts[i])
 	}
 	p.devices()
-	p.Note("mounting /proc")
-	p.Call(unix.SYS_MOUNT, "proc", "proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, 0)
+	p.proc()
 	p.enterRoot()
 	p.network()
 	p.supervise()
@@ -62,7 +61,7 @@ func (p *plan) skeleton() {
 		path string
 		mode int
 	}{
-		{"/tmp", 0o1777}, {"/var", 0o755}, {"/var/tmp", 0o1777}, {"/run", 0o755}, {"/dev", 0o755},
+		{"/tmp", 0o1777}, {"/var", 0o755}, {"/var/tmp", 0o1777}, {"/" + emptyDir, 0o555}, {"/run", 0o755}, {"/dev", 0o755},
 		{"/dev/shm", 0o1777}, {"/dev/pts", 0o755}, {"/proc", 0o555},
 	} {
 		p.mkdir(d.path, d.mode)
@@ -107,8 +106,8 @@ func (p *plan) scratch() {
 		p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, target, 0o755)
 		p.Call(unix.SYS_MOVE_MOUNT, fd, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
 	}
-	for _, paths := range p.layers {
-		if paths.parent != "" {
+	for i := range p.view.parts {
+		if paths := p.layers[&p.view.parts[i]]; paths != nil && paths.parent != "" {
 			paths.upper = p.openWithin(paths.parent, paths.upper)
 			paths.work = p.openWithin(paths.parent, paths.work)
 		}
@@ -131,6 +130,10 @@ func (p *plan) attach(part *part) {
 		p.mkdir(part.target, 0o755)
 	}
 	p.Note("mounting %s", part.target)
+	if part.tmpfs {
+		p.mountTmpfs(target, 0o1777)
+		return
+	}
 	if !part.overlay() {
 		p.Call(unix.SYS_MOVE_MOUNT, p.trees[part], "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
 		return
@@ -161,6 +164,7 @@ func (p *plan) enterRoot() {
 		p.Call(unix.SYS_UMOUNT2, scratchDir, unix.MNT_DETACH)
 		p.Call(unix.SYS_UNLINKAT, unix.AT_FDCWD, scratchDir, unix.AT_REMOVEDIR)
 	}
+	p.Call(unix.SYS_FCHMODAT, unix.AT_FDCWD, "dev", 0o555)
 	p.Call(unix.SYS_FCHMODAT, unix.AT_FDCWD, ".", 0o555)
 	p.Call(unix.SYS_PIVOT_ROOT, ".", ".")
 	p.Call(unix.SYS_UMOUNT2, ".", unix.MNT_DETACH)

@@ -46,13 +46,25 @@ func (p *plan) rlimits() {
 		{unix.RLIMIT_CPU, int64(p.limits.CPU.Seconds() + 0.999)},
 		{unix.RLIMIT_FSIZE, p.limits.FileSize},
 		{unix.RLIMIT_NOFILE, int64(p.limits.OpenFiles)},
-		{unix.RLIMIT_NPROC, int64(p.limits.Processes)},
+		{unix.RLIMIT_NPROC, p.processes()},
 	} {
 		if r.value < 0 || (r.value == 0 && r.resource != unix.RLIMIT_CORE) {
 			continue
 		}
 		p.rlimit(r.resource, uint64(r.value))
 	}
+}
+
+// processes is the limit of the box's user: a little above the control
+// group's, which can tell us when it was hit, or the limit itself.
+func (p *plan) processes() int64 {
+	if p.limits.Processes <= 0 {
+		return -1
+	}
+	if p.groups > 0 {
+		return int64(p.limits.Processes) + 32
+	}
+	return int64(p.limits.Processes) + 1
 }
 
 // rlimit lowers a limit; one that is lower already stays.

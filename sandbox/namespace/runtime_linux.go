@@ -19,6 +19,7 @@ type Runtime struct {
 	host    func() (*host, error)
 	slots   func() (*slots, error)
 	null    func() (int, error)
+	groups  func() (*cgroups, error)
 }
 
 // New returns the embedded runtime. Nothing is looked up until it is used.
@@ -28,6 +29,13 @@ func New(o Options) *Runtime {
 	r.slots = sync.OnceValues(func() (*slots, error) {
 		h, err := r.host()
 		return &slots{host: h}, err
+	})
+	r.groups = sync.OnceValues(func() (*cgroups, error) {
+		h, err := r.host()
+		if err != nil {
+			return nil, err
+		}
+		return findCgroups(h), nil
 	})
 	r.null = sync.OnceValues(func() (int, error) {
 		return unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)

@@ -29,7 +29,9 @@ type part struct {
 	// upper and work make the overlay writable; scratchNumber (from 1) says
 	// instead that the upper directory is the box's own and vanishes with it.
 	upper, work   string
+	ownWork       bool // work is made for this box and removed after it
 	scratchNumber int
+	tmpfs         bool // an empty tmpfs that anyone may write
 	writable      bool
 	device        bool
 	// owned: the content belongs to the caller and must belong to the box's
@@ -104,7 +106,8 @@ func laid(spec *sandbox.Spec, path string, base ...tree) part {
 	p := part{target: path, lower: append(lower, base...)}
 	if spec.Capture != "" && isDir(filepath.Join(spec.Capture, path)) {
 		p.upper = filepath.Join(spec.Capture, path)
-		p.work = filepath.Join(spec.Capture+".work", strings.ReplaceAll(path[1:], "/", "-"))
+		p.work = filepath.Join(workOf(spec.Capture), strings.ReplaceAll(path[1:], "/", "-"))
+		p.ownWork = true
 		p.writable = true
 		return p
 	}
@@ -113,6 +116,9 @@ func laid(spec *sandbox.Spec, path string, base ...tree) part {
 	}
 	return p
 }
+
+// workOf is the directory for the scratch directories of a layer being built.
+func workOf(capture string) string { return filepath.Clean(capture) + ".work" }
 
 func isLayered(top string) bool {
 	for _, name := range layered {
@@ -135,30 +141,50 @@ func layersWith(layers []string, path string) []tree {
 
 // addLayers adds the parts of layers that the host has no counterpart of.
 func (h *host) addLayers(v *view, spec *sandbox.Spec) error {
-	names := map[string]bool{}
 	all := spec.Layers
 	if spec.Capture != "" {
 		all = append([]string{spec.Capture}, all...)
 	}
+	names := map[string]bool{}
 	for _, layer := range all {
 		entries, err := os.ReadDir(layer)
 		if err != nil {
 			return fmt.Errorf("layer: %w", err)
 		}
 		for _, e := range entries {
-			names[e.Name()] = true
+			names[e.Name()] = e.IsDir()
 		}
 	}
-	for name := range names {
-		path := "/" + name
-		if v.has(path) || name == "var" && len(layersWith(all, path)) == 0 {
-			continue
-		}
-		if err := addLayerEntry(v, spec, path); err != nil {
-			return err
+	for name, dir := range names {
+		switch path := "/" + name; {
+		case !dir || v.has(path):
+		case name == "var":
+			h.addVar(v, spec)
+		default:
+			addEntry(v, spec, path)
 		}
 	}
 	return nil
+}
+
+// addVar lays layers over what the box's own /var has.
+func (h *host) addVar(v *view, spec *sandbox.Spec) {
+	v.parts = append(v.parts, laid(spec, "/var", tree{path: h.varDir}), part{target: "/var/tmp", tmpfs: true})
+}
+
+// addEntry adds an entry that only layers have: the one being built, or all
+// others together.
+func addEntry(v *view, spec *sandbox.Spec, path string) {
+	if dir := filepath.Join(spec.Capture, path); spec.Capture != "" && isDir(dir) {
+		v.parts = append(v.parts, part{target: path, source: dir, writable: true, owned: true, closed: true})
+		return
+	}
+	lower := layersWith(spec.Layers, path)
+	if len(lower) == 1 {
+		v.parts = append(v.parts, part{target: path, source: lower[0].path, owned: true, closed: true})
+		return
+	}
+	v.parts = append(v.parts, part{target: path, lower: lower})
 }
 
 func (v *view) has(path string) bool {
@@ -173,27 +199,6 @@ func (v *view) has(path string) bool {
 		}
 	}
 	return false
-}
-
-func addLayerEntry(v *view, spec *sandbox.Spec, path string) error {
-	lower := layersWith(spec.Layers, path)
-	captured := spec.Capture != "" && isDir(filepath.Join(spec.Capture, path))
-	switch {
-	case captured && isLayered(path[1:]):
-		p := laid(spec, path, lower...)
-		if len(lower) == 0 {
-			p.lower = nil
-			p = part{target: path, source: p.upper, writable: true, owned: true, closed: true}
-		}
-		v.parts = append(v.parts, p)
-	case captured:
-		v.parts = append(v.parts, part{target: path, source: filepath.Join(spec.Capture, path), writable: true, owned: true, closed: true})
-	case len(lower) > 1:
-		v.parts = append(v.parts, part{target: path, lower: lower})
-	case len(lower) == 1:
-		v.parts = append(v.parts, part{target: path, source: lower[0].path, owned: true, closed: true})
-	}
-	return nil
 }
 
 func (h *host) addWorkspace(v *view, w sandbox.Workspace) error {

@@ -1,0 +1,380 @@
+package namespace
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"kintsugi/sandbox"
+)
+
+// cgroups makes control groups for boxes: version 2 where it is delegated to
+// us, version 1 for root, or none. Which one is found out by making a group.
+type cgroups struct {
+	// version is 2, 1 or 0 (none).
+	version int
+	// bases are the directories below which groups are made, by controller. In
+	// version 2 all are the same.
+	bases map[string]string
+	// why says why there is none.
+	why string
+
+	mu     sync.Mutex
+	serial int
+}
+
+// group is the control group of one box: one directory per hierarchy.
+type group struct {
+	version int
+	dirs    map[string]string // by controller
+	procs   []int             // open cgroup.procs files
+}
+
+// controllers that boxes need, most important first.
+var controllers = []string{"memory", "pids", "cpu"}
+
+// findCgroups looks for a place where control groups can be made.
+func findCgroups(h *host) *cgroups {
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return &cgroups{why: err.Error()}
+	}
+	own, err := ownGroups("/proc/self/cgroup")
+	if err != nil {
+		return &cgroups{why: err.Error()}
+	}
+	c := findV2(h, mounts, own)
+	if c.version == 0 && h.privileged {
+		if v1 := findV1(mounts, own); v1.version != 0 {
+			return v1
+		}
+	}
+	return c
+}
+
+// ownGroups reads which group this process is in, by controller ("" for
+// version 2).
+func ownGroups(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	own := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.SplitN(lines.Text(), ":", 3)
+		if len(fields) != 3 {
+			continue
+		}
+		for _, c := range strings.Split(fields[1], ",") {
+			own[c] = fields[2]
+		}
+	}
+	return own, nil
+}
+
+// findV1 finds version 1 hierarchies; groups are made below our own group, so
+// that what bounds us bounds the boxes too.
+func findV1(mounts []*mountinfo.Info, own map[string]string) *cgroups {
+	c := &cgroups{version: 1, bases: map[string]string{}}
+	for _, m := range mounts {
+		for _, name := range strings.Split(m.VFSOptions, ",") {
+			if m.FSType != "cgroup" || !isController(name) {
+				continue
+			}
+			for _, base := range []string{filepath.Join(m.Mountpoint, own[name]), m.Mountpoint} {
+				if canMake(base) {
+					c.bases[name] = base
+					break
+				}
+			}
+		}
+	}
+	if len(c.bases) == 0 {
+		return &cgroups{why: "no control group can be made"}
+	}
+	return c
+}
+
+func isController(name string) bool {
+	for _, c := range controllers {
+		if c == name {
+			return true
+		}
+	}
+	return false
+}
+
+// canMake makes and removes a group.
+func canMake(base string) bool {
+	dir, err := os.MkdirTemp(base, "kintsugi-probe-")
+	if err != nil {
+		return false
+	}
+	return unix.Rmdir(dir) == nil
+}
+
+// findV2 finds the nearest group above us, or us, that is ours to write and
+// hands the controllers down.
+func findV2(h *host, mounts []*mountinfo.Info, own map[string]string) *cgroups {
+	for _, m := range mounts {
+		if m.FSType != "cgroup2" {
+			continue
+		}
+		for path := own[""]; path != ""; path = above(path) {
+			base := filepath.Join(m.Mountpoint, path)
+			if handsDown(base, h.privileged && path == "/") && canMake(base) {
+				return &cgroups{version: 2, bases: map[string]string{"memory": base, "pids": base, "cpu": base}}
+			}
+		}
+	}
+	return &cgroups{why: "no control group is delegated to this user"}
+}
+
+func above(path string) string {
+	if path == "/" {
+		return ""
+	}
+	return filepath.Dir(path)
+}
+
+// handsDown says whether groups below base have the memory and pids
+// controllers; enable asks for them first.
+func handsDown(base string, enable bool) bool {
+	file := filepath.Join(base, "cgroup.subtree_control")
+	if enable {
+		for _, name := range controllers {
+			os.WriteFile(file, []byte("+"+name), 0)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || unix.Access(filepath.Join(base, "cgroup.procs"), unix.W_OK) != nil {
+		return false
+	}
+	has := strings.Fields(string(text))
+	return contains(has, "memory") && contains(has, "pids")
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// groupPrefix is how the names of all groups of a slot start.
+func (h *host) groupPrefix(slot int) string {
+	sum := sha256.Sum256([]byte(h.stateDir))
+	return fmt.Sprintf("kintsugi-%x-%d-", sum[:4], slot)
+}
+
+// make makes the group of a box and sets its limits. A nil group means that
+// there are none here.
+func (c *cgroups) make(prefix string, l sandbox.Limits) (*group, error) {
+	if c.version == 0 {
+		return nil, nil
+	}
+	c.mu.Lock()
+	c.serial++
+	name := fmt.Sprintf("%s%d", prefix, c.serial)
+	c.mu.Unlock()
+	g := &group{version: c.version, dirs: map[string]string{}}
+	for _, controller := range controllers {
+		base, has := c.bases[controller]
+		if !has || controller == "cpu" && l.CPUs <= 0 && c.version == 1 {
+			continue
+		}
+		if err := g.add(controller, filepath.Join(base, name)); err != nil {
+			g.remove()
+			return nil, fmt.Errorf("control group: %w", err)
+		}
+	}
+	if err := g.limit(l); err != nil {
+		g.remove()
+		return nil, fmt.Errorf("control group: %w", err)
+	}
+	return g, nil
+}
+
+func (g *group) add(controller, dir string) error {
+	err := unix.Mkdir(dir, 0o755)
+	if err != nil && !(g.version == 2 && errors.Is(err, unix.EEXIST)) {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	fresh := err == nil
+	g.dirs[controller] = dir
+	if !fresh {
+		return nil
+	}
+	fd, err := unix.Open(dir+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	g.procs = append(g.procs, fd)
+	return nil
+}
+
+// setting is a file of a group and what to write to it.
+type setting struct {
+	controller, file string
+	value            string
+	optional         bool
+}
+
+// limit writes the limits. Swap is closed: what does not fit into memory is
+// not moved to disk.
+func (g *group) limit(l sandbox.Limits) error {
+	for _, s := range g.settings(l) {
+		dir, has := g.dirs[s.controller]
+		if !has {
+			continue
+		}
+		if err := writeFile(dir+"/"+s.file, s.value); err != nil && !s.optional {
+			return fmt.Errorf("%s: %w", s.file, err)
+		}
+	}
+	return nil
+}
+
+func (g *group) settings(l sandbox.Limits) []setting {
+	var out []setting
+	if l.Memory > 0 {
+		bytes := strconv.FormatInt(l.Memory, 10)
+		if g.version == 2 {
+			out = append(out, setting{"memory", "memory.max", bytes, false}, setting{"memory", "memory.swap.max", "0", true},
+				setting{"memory", "memory.oom.group", "1", true})
+		} else {
+			out = append(out, setting{"memory", "memory.limit_in_bytes", bytes, false},
+				setting{"memory", "memory.memsw.limit_in_bytes", bytes, true})
+		}
+	}
+	if l.Processes > 0 {
+		out = append(out, setting{"pids", "pids.max", strconv.Itoa(l.Processes + 1), false})
+	}
+	if l.CPUs > 0 {
+		const period = 100_000 // microseconds
+		quota := strconv.Itoa(int(l.CPUs * period))
+		if g.version == 2 {
+			out = append(out, setting{"cpu", "cpu.max", quota + " 100000", false})
+		} else {
+			out = append(out, setting{"cpu", "cpu.cfs_quota_us", quota, false})
+		}
+	}
+	return out
+}
+
+func writeFile(path, value string) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	for {
+		_, err = unix.Write(fd, []byte(value))
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// give closes the descriptors that the box's first process has inherited.
+func (g *group) give() {
+	if g == nil {
+		return
+	}
+	for _, fd := range g.procs {
+		unix.Close(fd)
+	}
+	g.procs = nil
+}
+
+// killed says how many processes the kernel killed for want of memory.
+func (g *group) killed() int64 {
+	if g.version == 2 {
+		return g.counter("memory", "memory.events", "oom_kill")
+	}
+	return g.counter("memory", "memory.oom_control", "oom_kill")
+}
+
+// refused says how often a process could not be made.
+func (g *group) refused() int64 { return g.counter("pids", "pids.events", "max") }
+
+// peak is the most memory the group has used, in bytes.
+func (g *group) peak() int64 {
+	if g.version == 2 {
+		return g.number("memory", "memory.peak")
+	}
+	return g.number("memory", "memory.max_usage_in_bytes")
+}
+
+// usage samples the group.
+func (g *group) usage() sandbox.Usage {
+	u := sandbox.Usage{Processes: int(g.number("pids", "pids.current"))}
+	if g.version == 2 {
+		u.Memory = g.number("memory", "memory.current")
+		u.CPU = time.Duration(g.counter("cpu", "cpu.stat", "usage_usec")) * time.Microsecond
+		return u
+	}
+	u.Memory = g.number("memory", "memory.usage_in_bytes")
+	return u
+}
+
+func (g *group) number(controller, file string) int64 {
+	text, err := os.ReadFile(filepath.Join(g.dirs[controller], file))
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n
+}
+
+// counter reads the number after a word in a file of such lines.
+func (g *group) counter(controller, file, word string) int64 {
+	text, err := os.ReadFile(filepath.Join(g.dirs[controller], file))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && key == word {
+			n, _ := strconv.ParseInt(value, 10, 64)
+			return n
+		}
+	}
+	return 0
+}
+
+// remove removes the group's directories. Its processes are gone or about to
+// be; a group that still has some is tried again for a while.
+func (g *group) remove() {
+	if g == nil {
+		return
+	}
+	g.give()
+	for _, dir := range g.dirs {
+		removeGroup(dir)
+	}
+}
+
+// removeGroup removes one directory and says whether it is gone.
+func removeGroup(dir string) bool {
+	for wait := time.Millisecond; wait < time.Second; wait *= 2 {
+		err := unix.Rmdir(dir)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return true
+		}
+		time.Sleep(wait)
+	}
+	return false
+}

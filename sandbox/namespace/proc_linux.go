@@ -1,0 +1,58 @@
+package namespace
+
+import (
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// shownProc are the entries of /proc, besides processes, that programs read to
+// do their work. Everything else there is covered.
+var shownProc = []string{
+	"cgroups", "cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "swaps", "sys",
+	"sysvipc", "thread-self", "uptime", "version", "vmstat",
+}
+
+// mask is an entry of /proc that is covered by an empty file or directory.
+type mask struct {
+	name string
+	dir  bool
+}
+
+// findMasks lists what is to be covered on this kernel. Entries that only the
+// host's root may read stay: nobody in a box is the host's root.
+func findMasks(proc string) ([]mask, error) {
+	entries, err := os.ReadDir(proc)
+	if err != nil {
+		return nil, err
+	}
+	var out []mask
+	for _, e := range entries {
+		name := e.Name()
+		if name[0] >= '0' && name[0] <= '9' || slices.Contains(shownProc, name) {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode()&0o077 != 0 {
+			out = append(out, mask{name: name, dir: e.IsDir()})
+		}
+	}
+	return out, nil
+}
+
+// emptyDir is a directory of every box that has nothing in it.
+const emptyDir = "var/empty"
+
+// proc mounts a /proc of the box's own processes.
+func (p *plan) proc() {
+	p.Note("mounting /proc")
+	p.Call(unix.SYS_MOUNT, "proc", "proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=invisible")
+	for _, m := range p.host.masks {
+		p.Note("covering /proc/%s", m.name)
+		cover := "dev/null"
+		if m.dir {
+			cover = emptyDir
+		}
+		p.Call(unix.SYS_MOUNT, cover, "proc/"+m.name, 0, unix.MS_BIND, 0)
+	}
+}
