@@ -62,6 +62,8 @@ type Diagnosis struct {
 	Explanation string   `json:"explanation"`
 	Heal        Class    `json:"heal"`
 	Remedies    []Remedy `json:"remedies,omitempty"`
+	// DidYouMean are known names close to one that nothing vouches for.
+	DidYouMean []string `json:"did_you_mean,omitempty"`
 }
 
 // Remedy is one thing that would mend a failure.

@@ -1,0 +1,104 @@
+package heal
+
+import (
+	"fmt"
+	"strings"
+)
+
+// literals finds many fixed strings in one pass over a text. Rules name the
+// strings their error lines contain, and only lines that have one are ever
+// shown to a pattern.
+//
+// It is the Wu-Manber search: a table over blocks of three bytes says how far
+// the window may jump, so most of the text is never looked at.
+type literals struct {
+	words  []string
+	ids    map[string]int
+	window int              // the length of the shortest word
+	shift  []uint8          // block hash → bytes that can be skipped
+	bucket map[uint16][]int // block hash at the window's end → words
+}
+
+// minLiteral is the shortest literal that a rule may have: shorter ones would
+// make every search slow.
+const minLiteral = 6
+
+const blockBits = 15
+
+func newLiterals() *literals {
+	return &literals{ids: map[string]int{}, bucket: map[uint16][]int{}}
+}
+
+// add registers a word and returns its id.
+func (l *literals) add(word string) (int, error) {
+	if len(word) < minLiteral {
+		return 0, fmt.Errorf("literal %q is too short: use %d bytes or more", word, minLiteral)
+	}
+	if id, ok := l.ids[word]; ok {
+		return id, nil
+	}
+	id := len(l.words)
+	l.words = append(l.words, word)
+	l.ids[word] = id
+	return id, nil
+}
+
+// build makes the tables, once every word has been added.
+func (l *literals) build() {
+	l.window = minLiteral
+	l.shift = make([]uint8, 1<<blockBits)
+	for i := range l.shift {
+		l.shift[i] = uint8(l.window - 2)
+	}
+	for id, w := range l.words {
+		for end := 2; end < l.window; end++ {
+			h := blockHash(w[end-2], w[end-1], w[end])
+			l.shift[h] = min(l.shift[h], uint8(l.window-1-end))
+		}
+		h := blockHash(w[l.window-3], w[l.window-2], w[l.window-1])
+		l.bucket[h] = append(l.bucket[h], id)
+	}
+}
+
+func blockHash(a, b, c byte) uint16 {
+	return (uint16(a)<<10 ^ uint16(b)<<5 ^ uint16(c)) & (1<<blockBits - 1)
+}
+
+// hits are the offsets at which each word was found, in order. Of a word that
+// is everywhere, only the first and the last ones are kept.
+type hits map[int][]int
+
+const (
+	keepFirst = 8
+	keepLast  = 24
+)
+
+func (l *literals) find(text string) hits {
+	found := hits{}
+	if len(l.words) == 0 {
+		return found
+	}
+	for end := l.window - 1; end < len(text); {
+		h := blockHash(text[end-2], text[end-1], text[end])
+		if skip := l.shift[h]; skip > 0 {
+			end += int(skip)
+			continue
+		}
+		start := end - l.window + 1
+		for _, id := range l.bucket[h] {
+			if strings.HasPrefix(text[start:], l.words[id]) {
+				found.add(id, start)
+			}
+		}
+		end++
+	}
+	return found
+}
+
+func (h hits) add(id, pos int) {
+	at := append(h[id], pos)
+	if len(at) >= keepFirst+2*keepLast {
+		at = append(at[:keepFirst], at[len(at)-keepLast:]...)
+	}
+	h[id] = at
+}

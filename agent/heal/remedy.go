@@ -1,0 +1,127 @@
+package heal
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// remedies builds what the outcome offers. Packages of several managers make
+// several remedies.
+func (s *scan) remedies(m *match, id string, o *outcome) []Remedy {
+	var out []Remedy
+	for i := range o.Remedies {
+		t := &o.Remedies[i]
+		if t.When != "" && m.vars[t.When] == "" {
+			continue
+		}
+		base := Remedy{
+			Action: t.Action, Origin: "rule " + id,
+			Env: expandEach(t.Env, m.vars), Argv: expandEach(t.Argv, m.vars),
+			Verify: expandWords(t.Verify, m.vars), Note: expand(t.Note, m.vars),
+			Command: strings.TrimSpace(expand(t.Command, m.vars)),
+		}
+		if t.Action != "install" {
+			out = append(out, base.spoken())
+			continue
+		}
+		out = append(out, s.installs(m, t, base)...)
+	}
+	return out
+}
+
+// installs splits the packages of one template by manager.
+func (s *scan) installs(m *match, t *remedyTemplate, base Remedy) []Remedy {
+	found := strings.Contains(strings.Join(t.Packages, " "), "{")
+	if found && m.origin != "" {
+		base.Origin += "; " + m.origin
+	}
+	base.Trust = Known
+	if found && m.trust != "" {
+		base.Trust = m.trust
+	}
+	var order []string
+	byManager := map[string][]string{}
+	for _, p := range expandWords(t.Packages, m.vars) {
+		manager, name := splitManager(p, t.Manager)
+		if byManager[manager] == nil {
+			order = append(order, manager)
+		}
+		byManager[manager] = append(byManager[manager], name)
+	}
+	var out []Remedy
+	for _, manager := range order {
+		one := base
+		one.Manager, one.Packages = manager, byManager[manager]
+		if one.Command == "" || manager != t.Manager {
+			one.Command = s.rules.installCommand(manager, one.Packages)
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// splitManager takes "apt:graphviz" apart; a bare name belongs to fallback.
+func splitManager(p, fallback string) (manager, name string) {
+	if m, n, ok := strings.Cut(p, ":"); ok && managerWord.MatchString(m) {
+		return m, n
+	}
+	return fallback, p
+}
+
+var managerWord = regexp.MustCompile(`^(apt|pip|npm|gem|cargo|go|cran|cpan|luarocks|composer|maven|rustup)$`)
+
+// installCommand is what a person would type to install packages.
+func (r *Rules) installCommand(manager string, packages []string) string {
+	t, ok := r.managers[manager]
+	if !ok {
+		t = manager + " install {packages}"
+	}
+	quoted := make([]string, len(packages))
+	for i, p := range packages {
+		quoted[i] = shellQuote(p)
+	}
+	return expand(t, map[string]string{"packages": strings.Join(quoted, " ")})
+}
+
+var shellSafe = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_\-]+$`)
+
+func shellQuote(s string) string {
+	if shellSafe.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// spoken gives a remedy that is not an install the words a person would type.
+func (r Remedy) spoken() Remedy {
+	if r.Command != "" {
+		return r
+	}
+	switch {
+	case len(r.Env) > 0:
+		quoted := make([]string, len(r.Env))
+		for i, kv := range r.Env {
+			key, value, _ := strings.Cut(kv, "=")
+			quoted[i] = key + "=" + shellQuote(value)
+		}
+		r.Command = "export " + strings.Join(quoted, " ")
+	case len(r.Argv) > 0:
+		quoted := make([]string, len(r.Argv))
+		for i, a := range r.Argv {
+			quoted[i] = shellQuote(a)
+		}
+		r.Command = strings.Join(quoted, " ")
+	}
+	return r
+}
+
+func expandEach(templates []string, vars map[string]string) []string {
+	var out []string
+	for _, t := range templates {
+		out = append(out, expand(t, vars))
+	}
+	return out
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }

@@ -1,0 +1,214 @@
+package heal
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// resolver decides in code what a match means; it returns the name of one of
+// the rule's outcomes, or "" when the rule has to stand back.
+type resolver func(*scan, *match) string
+
+func resolverFor(name string) resolver {
+	switch name {
+	case "python-module":
+		return (*scan).pythonModule
+	case "python-api":
+		return (*scan).pythonAPI
+	case "python-file":
+		return (*scan).pythonFile
+	case "python-dist":
+		return (*scan).pythonDist
+	case "python-known-dist":
+		return (*scan).pythonKnownDist
+	case "python-exception":
+		return (*scan).pythonException
+	case "node-types":
+		return (*scan).nodeTypes
+	case "node-module":
+		return (*scan).nodeModule
+	case "name":
+		return (*scan).plainName
+	case "local":
+		return (*scan).localOrNot
+	case "script":
+		return (*scan).scriptFile
+	case "modifier":
+		return func(*scan, *match) string { return "" }
+	}
+	return nil
+}
+
+// lookup asks a map for what the rule captured. Its outcomes are known, never,
+// guess (the map lacks it, a pattern made the name) and unknown.
+func (s *scan) lookup(m *match) string {
+	name := s.lookupOne(m)
+	if !m.rule.Gather {
+		return name
+	}
+	seen := map[string]bool{m.line: true}
+	for _, other := range s.places(m.rule) {
+		if len(seen) > maxGather {
+			break
+		}
+		if !s.recognise(&other) || seen[other.line] {
+			continue
+		}
+		seen[other.line] = true
+		if s.lookupOne(&other) == "known" {
+			s.join(m, &other, name != "known")
+			name = "known"
+		}
+	}
+	return name
+}
+
+// join adds what another line of the same rule found. When the first line
+// found nothing, the other one takes its place.
+func (s *scan) join(m, other *match, replace bool) {
+	if replace {
+		m.vars, m.origin, m.trust, m.line = other.vars, other.origin, other.trust, other.line
+		return
+	}
+	m.evidence = append(m.evidence, other.line)
+	for _, key := range []string{"packages", "flags", "found"} {
+		m.vars[key] = joinWords(m.vars[key], other.vars[key])
+	}
+}
+
+func joinWords(a, b string) string {
+	words := strings.Fields(a)
+	for _, w := range strings.Fields(b) {
+		if !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (s *scan) lookupOne(m *match) string {
+	key := expand(m.rule.Key, m.vars)
+	if key == "" {
+		return ""
+	}
+	m.vars["found"] = key
+	if w, ok := s.rules.table(m.rule.Lookup).find(key); ok {
+		m.useRow(m.rule.Lookup, w)
+		if w.never() {
+			return "never"
+		}
+		return "known"
+	}
+	if m.rule.Guess != "" {
+		return s.guess(m)
+	}
+	m.near = s.rules.near(m.rule.Lookup, key)
+	if len(m.near) > 0 {
+		m.vars["near"] = m.near[0]
+	}
+	return "unknown"
+}
+
+// useRow makes what a map row says available as placeholders.
+func (m *match) useRow(table string, w row) {
+	for k, v := range w.columns {
+		m.vars[k] = v
+	}
+	m.vars["packages"] = strings.Join(w.packages, " ")
+	if w.never() {
+		m.vars["packages"] = ""
+	}
+	m.origin, m.trust = "map "+table+": "+w.key, Known
+}
+
+// guess makes a package's name by the rule's pattern. It is known when a list
+// has the name.
+func (s *scan) guess(m *match) string {
+	name := expand(m.rule.Guess, m.vars)
+	m.vars["packages"] = name
+	m.origin = "pattern of rule " + m.rule.ID
+	if m.rule.List != "" {
+		_, bare := splitManager(name, "")
+		if s.rules.list(m.rule.List).has(bare) {
+			m.trust, m.origin = Known, "list "+m.rule.List+": "+bare
+			return "known"
+		}
+		m.vars["packages"] = ""
+		m.near = s.rules.nearList(m.rule.List, bare)
+		return "unknown"
+	}
+	m.trust = Listed
+	return "guess"
+}
+
+// plainName is for ecosystems whose import names are package names: the
+// outcomes are known, listed, unknown and never (by the map of that name).
+// Key gives the name and List the manager that vouches for it.
+func (s *scan) plainName(m *match) string {
+	name := expand(m.rule.Key, m.vars)
+	if name == "" {
+		return ""
+	}
+	if s.isLocal(name) && m.rule.Outcomes["local"] != nil {
+		return "local"
+	}
+	v := s.rules.Vouch(m.rule.List, name)
+	m.vars["packages"], m.near, m.trust = name, v.DidYouMean, v.Trust
+	m.origin = v.Origin
+	if v.Trust == Unknown {
+		return "unknown"
+	}
+	return "known"
+}
+
+// localOrNot tells a name of the user's own project from a foreign one.
+func (s *scan) localOrNot(m *match) string {
+	if s.isLocal(expand(m.rule.Key, m.vars)) {
+		return "local"
+	}
+	return "other"
+}
+
+// isLocal tells whether a file of that name, with or without its extension,
+// lies in the project.
+func (s *scan) isLocal(name string) bool {
+	if name == "" {
+		return false
+	}
+	base := path.Base(name)
+	stem := strings.TrimSuffix(base, path.Ext(base))
+	for _, f := range s.in.Files {
+		fb := path.Base(f)
+		if fb == base || fb == stem || strings.TrimSuffix(fb, path.Ext(fb)) == base {
+			return true
+		}
+	}
+	return false
+}
+
+// scriptFile judges a program file that the system refused to start: the
+// outcomes are crlf, missing, interpreter and absent.
+func (s *scan) scriptFile(m *match) string {
+	file := m.vars["file"]
+	text := strings.ToLower(around(s.text, min(m.pos, len(s.text))))
+	switch {
+	case strings.Contains(text, "crlf") || strings.Contains(text, `\r`) || strings.Contains(text, "^m") || strings.Contains(text, "line ending"):
+		return "crlf"
+	case !strings.Contains(file, "/") && m.rule.Outcomes["absent"] != nil:
+		return "absent"
+	case len(s.in.Files) > 0 && !s.isLocal(file):
+		return "absent"
+	case isScript(file):
+		return "crlf"
+	}
+	return "interpreter"
+}
+
+func isScript(file string) bool {
+	switch path.Ext(file) {
+	case ".sh", ".bash", ".py", ".pl", ".rb", ".js", ".zsh", ".lua", ".r", ".R", ".php", ".awk":
+		return true
+	}
+	return false
+}

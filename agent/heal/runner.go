@@ -1,0 +1,115 @@
+package heal
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// runnerSpec is how a manifest says which programs it can run.
+type runnerSpec struct {
+	Name       string     `toml:"name"`
+	Extensions []string   `toml:"extensions"`
+	Files      []string   `toml:"files"`    // whole file names: Makefile
+	Shebangs   []string   `toml:"shebangs"` // interpreters a first line may name
+	Build      [][]string `toml:"build"`
+	Run        [][]string `toml:"run"`
+}
+
+// Runner is how to run a program file. Build (when the language compiles) and
+// Run are alternatives, best first: take the first whose command exists. Their
+// arguments may hold {file}, {dir}, {stem} (the file's name without its
+// extension) and {out} (a path outside the project for what is built).
+type Runner struct {
+	Ecosystem string
+	Name      string // for people: "Python"
+	Why       string // what told: "extension .py", "first line", "file name"
+	Build     [][]string
+	Run       [][]string
+}
+
+// Runner picks the runner for a file by its first line, its whole name or its
+// extension.
+func (r *Rules) Runner(file, firstLine string) (Runner, bool) {
+	interpreter := shebang(firstLine)
+	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
+	ext := path.Ext(base)
+	for _, by := range []struct {
+		why  string
+		fits func(*runnerSpec) bool
+	}{
+		{"first line", func(s *runnerSpec) bool { return interpreter != "" && slices.Contains(s.Shebangs, interpreter) }},
+		{"file name", func(s *runnerSpec) bool { return slices.Contains(s.Files, base) }},
+		{"extension " + ext, func(s *runnerSpec) bool { return ext != "" && slices.Contains(s.Extensions, ext) }},
+		{"extension " + ext, func(s *runnerSpec) bool { return slices.Contains(s.Extensions, strings.ToLower(ext)) && ext != "" }},
+	} {
+		if run, ok := r.runnerThat(by.why, by.fits); ok {
+			return run, true
+		}
+	}
+	return Runner{}, false
+}
+
+func (r *Rules) runnerThat(why string, fits func(*runnerSpec) bool) (Runner, bool) {
+	for _, m := range r.manifests {
+		for i := range m.Runners {
+			if s := &m.Runners[i]; fits(s) {
+				name := s.Name
+				if name == "" {
+					name = m.Title
+				}
+				return Runner{Ecosystem: m.Ecosystem, Name: name, Why: why, Build: s.Build, Run: s.Run}, true
+			}
+		}
+	}
+	return Runner{}, false
+}
+
+// shebang is the interpreter that a first line names, without its folder and
+// its version: "#!/usr/bin/env -S python3.11 -u" gives python3.
+func shebang(line string) string {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(line), "#!")
+	if !ok {
+		return ""
+	}
+	for _, word := range strings.Fields(rest) {
+		base := path.Base(word)
+		if base == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		base, _, _ = strings.Cut(base, ".")
+		return base
+	}
+	return ""
+}
+
+// Commands fills a runner's alternatives for one file: the build command (nil
+// when there is nothing to build) and the run command with the program's
+// arguments, each the first whose program exists. When none exists, missing
+// is the name to look for.
+func (run Runner) Commands(file, out string, args []string, exists func(string) bool) (build, argv []string, missing string) {
+	vars := map[string]string{
+		"file": file, "out": out, "dir": path.Dir(file),
+		"stem": strings.TrimSuffix(path.Base(file), path.Ext(file)),
+	}
+	if len(run.Build) > 0 {
+		if build = firstThat(run.Build, vars, exists); build == nil {
+			return nil, nil, run.Build[0][0]
+		}
+	}
+	argv = firstThat(run.Run, vars, exists)
+	if argv == nil {
+		return nil, nil, run.Run[0][0]
+	}
+	return build, append(argv, args...), ""
+}
+
+func firstThat(alternatives [][]string, vars map[string]string, exists func(string) bool) []string {
+	for _, alt := range alternatives {
+		argv := expandEach(alt, vars)
+		if alt[0] == "{out}" || exists(argv[0]) {
+			return argv
+		}
+	}
+	return nil
+}
