@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+)
+
+// apt serves Debian-like archives below apt/ID/, ID being made from the
+// archive's address. Signatures and hashes are apt's own business: it gets
+// every file as the archive has it.
+type apt struct {
+	g   *Gateway
+	ups []Upstream
+}
+
+var (
+	aptElement = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.~:_-]{0,199}$`)
+	aptPackage = regexp.MustCompile(`^([a-z0-9][a-z0-9+.-]{0,99})_([A-Za-z0-9.+~:-]{1,100})_[a-z0-9-]{1,20}\.u?d?deb$`)
+	aptIndex   = regexp.MustCompile(`^(?:InRelease|Release|Release\.gpg|(?:Packages|Sources|Translation-[a-zA-Z_]{1,12}|Components-[a-z0-9-]{1,20}\.yml|Contents-[a-z0-9-]{1,20}|Commands-[a-z0-9-]{1,20}|icons-[0-9x@]{1,12}\.tar|Index)(?:\.(?:gz|bz2|xz|zst|lzma|lz4))?)$`)
+)
+
+// aptHashes are the folders below by-hash, and what their names mean here.
+var aptHashes = map[string]string{"SHA256": "sha256", "SHA512": "sha512", "SHA1": "sha1"}
+
+// aptID names an archive in paths.
+func aptID(u Upstream) string {
+	h := sha256.Sum256([]byte(u.URL))
+	return hex.EncodeToString(h[:4])
+}
+
+func (a *apt) serve(ctx context.Context, r *request) (answer, error) {
+	if len(r.path) < 2 {
+		return notOurs(r)
+	}
+	for i := range a.ups {
+		if aptID(a.ups[i]) == r.path[0] {
+			return a.from(ctx, r, &a.ups[i], r.path[1:])
+		}
+	}
+	return answer{}, refuse(statusAbsent, "no configured archive has this number")
+}
+
+func (a *apt) from(ctx context.Context, r *request, up *Upstream, path []string) (answer, error) {
+	for _, p := range path {
+		if !aptElement.MatchString(p) {
+			return answer{}, refuse(statusGrammar, "a path that no archive has")
+		}
+	}
+	base, addr := path[len(path)-1], up.join(path...)
+	if m := aptPackage.FindStringSubmatch(base); m != nil {
+		if err := r.tell(m[1], m[2], base); err != nil {
+			return answer{}, err
+		}
+		return a.g.artefact(ctx, artefact{
+			eco: "apt", name: m[1], version: m[2], file: base, url: addr, up: up, kind: "application/vnd.debian.binary-package",
+		}, r.entry)
+	}
+	return a.index(ctx, r, up, path, addr)
+}
+
+func (a *apt) index(ctx context.Context, r *request, up *Upstream, path []string, addr string) (answer, error) {
+	base := path[len(path)-1]
+	if n := len(path); n > 3 && path[n-3] == "by-hash" {
+		algo := aptHashes[path[n-2]]
+		if !isHex(base, hashLength[algo]) {
+			return answer{}, refuse(statusAbsent, "no such hash")
+		}
+		return a.g.artefact(ctx, artefact{
+			eco: "apt", name: "index", file: clip(base, 16), url: addr, up: up, sum: sum{algo, base},
+		}, r.entry)
+	}
+	if !aptIndex.MatchString(base) {
+		return answer{}, refuse(statusGrammar, "%.100q is no file of an archive", base)
+	}
+	// Only the release files may be used without asking: the others must fit them.
+	pg, err := a.g.page(ctx, wanted{
+		eco: "apt", name: strings.Join(path, "/"), url: addr, up: up, renew: !strings.Contains(base, "Release"),
+	})
+	if err != nil {
+		if unreachable(err) {
+			err = a.g.absent("apt", strings.Join(path, "/"), err)
+		}
+		return answer{}, err
+	}
+	return pageAnswer(pg, r.entry), nil
+}
+
+// setup rewrites the system's sources: the same suites and the same keys, by
+// way of the gateway.
+func (a *apt) setup(base, dir string) Setup {
+	var b strings.Builder
+	for _, u := range a.ups {
+		b.WriteString("Types: deb\nURIs: " + base + "/apt/" + aptID(u) + "\n")
+		for _, f := range u.Source {
+			b.WriteString(f.Name + ": " + f.Value + "\n")
+		}
+		b.WriteString("\n")
+	}
+	list := dir + "/gateway.sources"
+	args := []string{}
+	for _, o := range []string{
+		"Dir::Etc::sourcelist=" + list, "Dir::Etc::sourceparts=/dev/null", "Acquire::http::Proxy=DIRECT",
+		"Acquire::http::Proxy::127.0.0.1=DIRECT", "Acquire::http::AllowRedirect=false", "Acquire::Languages=none", "Acquire::Retries=0",
+		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false", "Acquire::IndexTargets::deb::CNF::DefaultEnabled=false",
+	} {
+		args = append(args, "-o", o)
+	}
+	return Setup{Args: args, Files: []File{{Path: list, Data: []byte(b.String())}}}
+}

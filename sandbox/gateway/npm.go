@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"context"
+	"regexp"
+	"strings"
+)
+
+// npm serves the registry of Node packages to npm, pnpm and yarn:
+//
+//	NAME, @SCOPE%2fNAME, @SCOPE/NAME   what is known of a package
+//	NAME/-/FILE                        a version's file, by the hash of the index
+type npm struct {
+	g  *Gateway
+	up Upstream
+}
+
+// The two forms of a package's page.
+const (
+	npmShort  = "application/vnd.npm.install-v1+json"
+	npmLong   = "application/json"
+	npmEither = npmShort + ", application/json;q=0.5"
+)
+
+var (
+	npmName    = regexp.MustCompile(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
+	npmTarball = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+-]{0,254}$`)
+	npmVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,200}$`)
+)
+
+// npmLongest is the registry's own limit for a name with its scope.
+const npmLongest = 214
+
+func (n *npm) serve(ctx context.Context, r *request) (answer, error) {
+	path := r.path
+	if len(path) > 0 && path[len(path)-1] == "" {
+		path = path[:len(path)-1]
+	}
+	if len(path) > 1 && strings.HasPrefix(path[0], "@") && !strings.Contains(path[0], "/") {
+		path = append([]string{path[0] + "/" + path[1]}, path[2:]...)
+	}
+	switch {
+	case len(path) == 1:
+		return n.document(ctx, r, path[0])
+	case len(path) == 3 && path[1] == "-":
+		return n.tarball(ctx, r, path[0], path[2])
+	}
+	return notOurs(r)
+}
+
+func (n *npm) check(r *request, name, version, file string) error {
+	if len(name) > npmLongest || !npmName.MatchString(name) {
+		return refuse(statusGrammar, "%.100q is no name of a Node package", name)
+	}
+	return r.tell(name, version, file)
+}
+
+func (n *npm) document(ctx context.Context, r *request, name string) (answer, error) {
+	if err := n.check(r, name, "", ""); err != nil {
+		return answer{}, err
+	}
+	accept, kind := npmLong, npmLong
+	if strings.Contains(r.accept, npmShort) {
+		accept, kind = npmEither, npmShort
+	}
+	pg, err := n.page(ctx, name, accept, false)
+	if err != nil {
+		return answer{}, err
+	}
+	r.entry.Hit, r.entry.Stale = pg.hit, pg.stale
+	body := pg.body
+	if n.g.opts.Offline || pg.stale {
+		if body, err = npmOnly(body, func(v npmVersionDoc) bool { return n.here(name, v) }); err != nil {
+			return answer{}, unreadable(name, err)
+		}
+	}
+	return bytesAnswer(kind, npmRewrite(body, r.base+"/"+name+"/-/")), nil
+}
+
+func unreadable(name string, err error) error {
+	return refuse(statusFailed, "the index's page for %s cannot be read: %v", name, err)
+}
+
+// here says whether a version needs no network.
+func (n *npm) here(name string, v npmVersionDoc) bool {
+	a, err := n.artefact(name, v)
+	return err == nil && n.g.store.has(a.blob())
+}
+
+func (n *npm) page(ctx context.Context, name, accept string, renew bool) (*page, error) {
+	pg, err := n.g.page(ctx, wanted{
+		eco: "npm", name: name, url: n.up.join(strings.Replace(name, "/", "%2f", 1)), up: &n.up, accept: accept, renew: renew,
+		shape: npmShape,
+	})
+	if err != nil && unreachable(err) {
+		return nil, n.g.absent("npm", name, err)
+	}
+	return pg, err
+}
+
+func (n *npm) tarball(ctx context.Context, r *request, name, file string) (answer, error) {
+	version := strings.TrimPrefix(strings.TrimSuffix(file, ".tgz"), npmBase(name)+"-")
+	if !npmVersion.MatchString(version) {
+		version = ""
+	}
+	if !npmTarball.MatchString(file) {
+		return answer{}, refuse(statusGrammar, "%.100q is no file of a Node package", file)
+	}
+	if err := n.check(r, name, version, file); err != nil {
+		return answer{}, err
+	}
+	a, err := n.find(ctx, name, version, file)
+	if err != nil {
+		return answer{}, err
+	}
+	r.entry.Version = a.version
+	return n.g.artefact(ctx, a, r.entry)
+}
+
+// find looks a file up in the package's page: the short form, the long one
+// when only that is here, and the index's newest when neither knows the file.
+func (n *npm) find(ctx context.Context, name, version, file string) (artefact, error) {
+	var last error
+	for _, try := range []struct {
+		accept string
+		renew  bool
+	}{{npmEither, false}, {npmLong, false}, {npmEither, true}} {
+		pg, err := n.page(ctx, name, try.accept, try.renew)
+		if err == nil {
+			v, ok := npmFind(pg.body, name, version, file)
+			if ok {
+				return n.artefact(name, v)
+			}
+			err = refuse(statusAbsent, "the index has no %s", file)
+		}
+		if last == nil {
+			last = err
+		}
+	}
+	return artefact{}, last
+}
+
+func (n *npm) artefact(name string, v npmVersionDoc) (artefact, error) {
+	s, err := v.Dist.sum()
+	if err != nil {
+		return artefact{}, refuse(statusPolicy, "%s %s: %v", name, v.Version, err)
+	}
+	return artefact{
+		eco: "npm", name: name, version: v.Version, file: npmFileOf(v.Dist.Tarball), url: v.Dist.Tarball, up: &n.up, sum: s,
+	}, nil
+}
+
+func npmBase(name string) string { return name[strings.IndexByte(name, '/')+1:] }

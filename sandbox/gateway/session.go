@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// Session is what one box, or one run of several boxes, may do.
+type Session struct {
+	// ID is put into every Entry.
+	ID string
+	// Allow may refuse a package by its name ("cargo", "serde"); nil lets
+	// every well-formed name through. The error's text goes to the client.
+	Allow func(ecosystem, name string) error
+	// Hosts are names by which clients reach the gateway, besides loopback.
+	Hosts []string
+	// OnRequest gets this session's entries, after Options.OnRequest.
+	OnRequest func(Entry)
+}
+
+// Serve answers the connections of l until l or the gateway is closed. Counts
+// are limited for each call of Serve.
+func (g *Gateway) Serve(l net.Listener) error { return g.ServeSession(l, Session{}) }
+
+// ServeSession is Serve with a session's own rules.
+func (g *Gateway) ServeSession(l net.Listener, s Session) error {
+	v := &served{g: g, Session: s, names: map[string]bool{}, clients: g.limits.Clients}
+	srv := &http.Server{
+		Handler: v, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: g.limits.FileTime + time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(discard{}, "", 0), DisableGeneralOptionsHandler: true,
+		BaseContext: func(net.Listener) context.Context { return g.life },
+	}
+	stop := context.AfterFunc(g.life, func() { srv.Close() })
+	defer stop()
+	g.wg.Add(1)
+	defer g.wg.Done()
+	err := srv.Serve(netutil.LimitListener(l, v.clients))
+	srv.Close()
+	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// served counts what a session has used.
+type served struct {
+	Session
+	g       *Gateway
+	clients int
+
+	mu       sync.Mutex
+	requests int
+	misses   int
+	bytes    int64
+	names    map[string]bool
+}
+
+// request counts a request.
+func (s *served) request() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	if s.requests > s.g.limits.Requests {
+		return refuse(statusPolicy, "more than %d requests in one session", s.g.limits.Requests)
+	}
+	if s.misses > s.g.limits.Misses {
+		return refuse(statusPolicy, "more than %d packages in one session that do not exist", s.g.limits.Misses)
+	}
+	if s.bytes > s.g.limits.Downloaded {
+		return refuse(statusPolicy, "more than %s in one session", size(s.g.limits.Downloaded))
+	}
+	return nil
+}
+
+// name counts a package and asks the session's rule.
+func (s *served) name(eco, name string) error {
+	s.mu.Lock()
+	key := eco + " " + name
+	known := s.names[key]
+	full := !known && len(s.names) >= s.g.limits.Names
+	if !full {
+		s.names[key] = true
+	}
+	s.mu.Unlock()
+	if full {
+		return refuse(statusPolicy, "more than %d different packages in one session", s.g.limits.Names)
+	}
+	if s.Allow == nil {
+		return nil
+	}
+	if err := s.Allow(eco, name); err != nil {
+		return refuse(statusPolicy, "%s", err)
+	}
+	return nil
+}
+
+func (s *served) done(e Entry) {
+	s.mu.Lock()
+	s.bytes += e.Bytes
+	if e.Status == statusAbsent {
+		s.misses++
+	}
+	s.mu.Unlock()
+	for _, tell := range []func(Entry){s.g.opts.OnRequest, s.OnRequest} {
+		if tell != nil {
+			tell(e)
+		}
+	}
+}
