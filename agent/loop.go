@@ -22,7 +22,8 @@ type Budget struct {
 	Tokens int           // read and written together; default 400,000
 	// Window is the model's context in tokens; default: chosen by Memory.
 	Window int
-	// Memory is the machine's, in bytes, to choose the window by; default 8 GiB.
+	// Memory in bytes, to choose the window by; default: this machine's, or
+	// 8 GiB when that is unknown.
 	Memory int64
 }
 
@@ -30,7 +31,7 @@ func (b Budget) withDefaults() Budget {
 	b.Steps = orElse(b.Steps, 24)
 	b.Time = orElse(b.Time, 20*time.Minute)
 	b.Tokens = orElse(b.Tokens, 400_000)
-	b.Memory = orElse(b.Memory, 8<<30)
+	b.Memory = orElse(orElse(b.Memory, model.MachineMemory()), 8<<30)
 	return b
 }
 

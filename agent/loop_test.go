@@ -72,7 +72,8 @@ func newLoop(t *testing.T, doer Doer, replies ...model.Scripted) *loopBench {
 	script := &model.Script{Replies: replies, Can: model.Caps{Tools: true, Context: 8192}}
 	return &loopBench{script: script, log: log, Loop: &Loop{
 		Engine: doer, Model: script, Name: "tiny", Log: log, Desk: tool.Desk{Files: rootFiles{root}, Root: "/p"},
-		Sleep: func(context.Context, time.Duration) {}, Facts: "Python 3.11, Node 20",
+		Budget: Budget{Memory: 16 << 30},
+		Sleep:  func(context.Context, time.Duration) {}, Facts: "Python 3.11, Node 20",
 	}}
 }
 
@@ -427,5 +428,41 @@ func TestSecondTaskKnowsTheFirst(t *testing.T) {
 	}
 	if w := b.script.Seen(); w[0].Window != w[1].Window || w[0].Window != 8192 {
 		t.Error("the window must stay the same")
+	}
+}
+
+func TestRestoreGivesTheConversationBack(t *testing.T) {
+	t.Parallel()
+	doer := prints("")
+	b := newLoop(t, doer, runCode("python", "print(4)"), use(tool.WriteFile, map[string]any{"path": "a", "content": "x"}), finishes("four"))
+	doer.answer = func(c Call) (Outcome, error) {
+		for _, body := range []event.Body{
+			event.Call{Step: c.Step, Tool: c.Tool, Text: c.Code, Origin: c.Origin},
+			event.Output{Step: c.Step, Attempt: 1, Text: "4\n"},
+		} {
+			if _, err := b.log.Append(body); err != nil {
+				t.Error(err)
+			}
+		}
+		return Outcome{OK: true, Stdout: "4\n"}, nil
+	}
+	b.work(t, "2+2?")
+	again := newLoop(t, prints(""), finishes("still four"))
+	again.Restore(b.state(t))
+	again.work(t, "sure?")
+	var got []string
+	for _, m := range again.script.Seen()[0].Messages[1:] {
+		line := string(m.Role) + ": " + m.Text
+		for _, c := range m.Calls {
+			line += c.Name
+		}
+		got = append(got, line)
+	}
+	want := "user: 2+2?|assistant: run_code|tool: 4|assistant: write_file|tool: done|assistant: four|user: sure?"
+	if strings.Join(got, "|") != want {
+		t.Errorf("got %s", strings.Join(got, "|"))
+	}
+	if s := again.state(t); s.Steps[0].N != 4 {
+		t.Errorf("step %d after three", s.Steps[0].N)
 	}
 }

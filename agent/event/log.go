@@ -33,6 +33,7 @@ type Log struct {
 	size   int64
 	torn   bool // the file ends inside a line
 	closed bool
+	flush  func() error  // syncs the file
 	wake   chan struct{} // closed when there is more to read; nil: nobody waits
 }
 
@@ -81,7 +82,7 @@ func open(dir string, now func() time.Time, flags int) (*Log, error) {
 		lock.Close()
 		return nil, fmt.Errorf("session log: %w", err)
 	}
-	return &Log{dir: dir, now: now, lock: lock, file: file}, nil
+	return &Log{dir: dir, now: now, lock: lock, file: file, flush: file.Sync}, nil
 }
 
 // recover finds the last event and truncates what follows it.
@@ -203,7 +204,7 @@ func (l *Log) signal() {
 
 // Sync makes sure that all events appended so far survive a power cut.
 func (l *Log) Sync() error {
-	if err := l.file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
+	if err := l.flush(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return fmt.Errorf("the session log cannot be saved (%w)", cause(err))
 	}
 	return nil

@@ -264,3 +264,22 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		t.Errorf("read nothing: %v", err)
 	}
 }
+
+func TestStepBoundariesAreSynced(t *testing.T) {
+	t.Parallel()
+	log := newLog(t)
+	n := 0
+	log.flush = func() error { n++; return nil }
+	appendAll(t, log, Task{}, StepStart{Step: 1}, Output{Step: 1}, Note{})
+	if n != 0 {
+		t.Errorf("synced %d times in the middle of a step", n)
+	}
+	appendAll(t, log, Checkpoint{Step: 1}, StepEnd{Step: 1}, End{})
+	if n != 3 {
+		t.Errorf("synced %d times at three boundaries", n)
+	}
+	log.flush = func() error { return errors.New("worn out") }
+	if _, err := log.Append(StepEnd{}); err == nil || !strings.Contains(err.Error(), "worn out") {
+		t.Errorf("a failed sync says %v", err)
+	}
+}

@@ -1,6 +1,7 @@
 package lesson
 
 import (
+	"archive/zip"
 	"context"
 	"errors"
 	"io/fs"
@@ -226,6 +227,16 @@ func TestWheelIsTheSameEachTime(t *testing.T) {
 	one, err := os.ReadFile(filepath.Join(a, name))
 	if err != nil {
 		t.Fatal(err)
+	}
+	z, err := zip.OpenReader(filepath.Join(a, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	for _, f := range z.File {
+		if f.Modified.Year() != 1980 {
+			t.Errorf("%s bears the date %v", f.Name, f.Modified)
+		}
 	}
 	two, err := os.ReadFile(filepath.Join(b, name))
 	if err != nil || string(one) != string(two) {

@@ -224,6 +224,7 @@ func TestErrors(t *testing.T) {
 		{"nothing at all", says(), Died, "ollama ps", true},
 		{"empty lines", says("", ""), Died, "ollama ps", true},
 		{"only loaded", says(end("load")), Died, "ollama ps", true},
+		{"ended for no reason", says(end("")), Died, "ollama ps", true},
 		{"unloaded", says(end("unload")), Died, "ollama ps", true},
 		{"a web page", says("<html><body>hello</body></html>"), Refused, "", false},
 		{"another shape", says(`{"message":5}`), Refused, "", false},

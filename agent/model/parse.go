@@ -152,10 +152,10 @@ func (f *finder) fence(s string) int {
 		return 0
 	}
 	line, body, ok := strings.Cut(s[3:], "\n")
+	f.work += len(line)
 	if !ok {
 		return 0
 	}
-	f.work += len(line)
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "", "json", "tool_call", "tool_calls", "tool", "tool_code", "action", "javascript", "python":
 	default:

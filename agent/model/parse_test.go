@@ -90,7 +90,7 @@ func TestHalfACallIsNeverACall(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		`<tool_call>{"name":"run_shell","arguments":{"command":"ls`, `{"name":"run_shell","arguments":{"comm`,
+		"<tool_call>", "<tool_call>run_sh", `<tool_call>{"name":"run_shell","arguments":{"command":"ls`, `{"name":"run_shell","arguments":{"comm`,
 		"<function=run_shell>\n<parameter=command>\nls", `run_shell(command="ls`,
 	} {
 		if f := FindCalls(text, bench()); !f.Cut || len(f.Calls) != 0 {
@@ -106,7 +106,7 @@ func TestParserIsNotSlow(t *testing.T) {
 		"braces": "{", "brackets": "[", "open strings": `{"a":"`, "tags": "<tool_call>", "functions": "<function=x>", "fences": "```json\n{",
 		"tools": `{"run_shell" `, "calls": `run_shell(a="`, "ticks": "```", "parameters": "<function=a><parameter=b>",
 	} {
-		text := strings.Repeat(unit, 200_000/len(unit))
+		text := strings.Repeat(unit, 1_000_000/len(unit))
 		start := time.Now()
 		FindCalls(text, bench())
 		if took := time.Since(start); took > 3*time.Second {

@@ -118,6 +118,7 @@ func (f *finder) xml(s string) int {
 		case strings.HasPrefix(body, "<parameter"):
 			n := parameter(body, args)
 			if n == 0 {
+				f.work += len(body)
 				f.cut = true
 				return 0
 			}
