@@ -25,7 +25,8 @@ func (g *guard) Init() (cmd tea.Cmd) {
 }
 
 // Update implements tea.Model.
-func (g *guard) Update(msg tea.Msg) (_ tea.Model, cmd tea.Cmd) {
+func (g *guard) Update(msg tea.Msg) (model tea.Model, cmd tea.Cmd) {
+	model = g
 	defer g.recover(&cmd)
 	if f, ok := msg.(failed); ok {
 		g.crash = f.crash

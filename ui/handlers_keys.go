@@ -78,10 +78,10 @@ func (m *model) setFocus(at place) {
 	}
 	m.focus = at
 	m.composer.SetFocus(at == inComposer)
+	m.arrange()
 	if at == inTimeline && !m.timeline.HasSelection() {
 		m.timeline.Move(-1)
 	}
-	m.arrange()
 }
 
 func (m *model) cycle(n int) { m.setFocus((m.focus + place(n) + places) % places) }

@@ -29,12 +29,12 @@ func (w *wishes) Quit()                    { w.got = append(w.got, "quit") }
 // rig is a model with a clock that the test moves.
 type rig struct {
 	*model
-	t    *testing.T
+	t    testing.TB
 	now  time.Time
 	want *wishes
 }
 
-func newRig(t *testing.T, w, h int, beats []demo.Beat) *rig {
+func newRig(t testing.TB, w, h int, beats []demo.Beat) *rig {
 	t.Helper()
 	r := &rig{t: t, want: &wishes{}}
 	events := demo.Events(beats)
@@ -119,7 +119,7 @@ func (r *rig) screen() string {
 	return ansi.Strip(frame)
 }
 
-func checkFrame(t *testing.T, frame string, w, h int) {
+func checkFrame(t testing.TB, frame string, w, h int) {
 	t.Helper()
 	rows := strings.Split(frame, "\n")
 	if len(rows) != h {

@@ -103,7 +103,8 @@ func (c *Crash) Error() string {
 var ErrDumb = errors.New("this terminal cannot show a full screen (TERM=dumb); use --plain")
 
 // Run shows the workbench until the user quits or ctx ends. It leaves the
-// terminal as it was, whatever happens.
+// terminal as it was, whatever happens: a *Crash is the only error that is the
+// workbench's own fault. A terminal that goes away ends it without an error.
 func Run(ctx context.Context, o Options) error {
 	o = o.complete()
 	if lookup(o.Env, "TERM") == "dumb" {
@@ -113,14 +114,14 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	hung, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
-	final, err := tea.NewProgram(&guard{m: m, log: o.Log}, o.program(ctx)...).Run()
+	final, err := tea.NewProgram(&guard{m: m, log: o.Log}, o.program(hung)...).Run()
 	if g, ok := final.(*guard); ok && g.crash != nil {
 		return g.crash
 	}
-	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
-		return ctx.Err()
+	if hung.Err() != nil {
+		return ctx.Err() // nil when the terminal went away
 	}
 	return err
 }

@@ -27,6 +27,8 @@ const (
 type Feed struct {
 	out  chan []event.Event
 	wake chan struct{}
+	stop chan struct{}
+	once sync.Once
 	now  func() time.Time
 
 	mu      sync.Mutex
@@ -38,7 +40,7 @@ type Feed struct {
 
 // New starts a feed. The clock measures the intervals.
 func New(clock func() time.Time) *Feed {
-	f := &Feed{out: make(chan []event.Event), wake: make(chan struct{}, 1), now: clock}
+	f := &Feed{out: make(chan []event.Event), wake: make(chan struct{}, 1), stop: make(chan struct{}), now: clock}
 	f.room.L = &f.mu
 	go f.run()
 	return f
@@ -71,6 +73,12 @@ func (f *Feed) Close() {
 	f.signal()
 }
 
+// Stop is Close for when nobody reads any more: what waits is dropped.
+func (f *Feed) Stop() {
+	f.once.Do(func() { close(f.stop) })
+	f.Close()
+}
+
 func (f *Feed) signal() {
 	select {
 	case f.wake <- struct{}{}:
@@ -87,8 +95,12 @@ func (f *Feed) run() {
 		}
 		batch, closed := f.take()
 		if len(batch) > 0 {
-			f.out <- batch
-			last = f.now()
+			select {
+			case f.out <- batch:
+				last = f.now()
+			case <-f.stop:
+				return
+			}
 		}
 		if closed {
 			return

@@ -31,10 +31,28 @@ func plain(s string) bool {
 	return true
 }
 
+// simple counts the cells of text in which every rune is one cell and none
+// joins another: ASCII, Latin letters, dashes and dots, box drawing. It is the
+// fast way through nearly all text.
+func simple(s string) (cells int, ok bool) {
+	for _, r := range s {
+		switch {
+		case r >= 0x20 && r <= 0x7e:
+		case r >= 0xc0 && r <= 0x24f:
+		case r == 0xb7 || r == 0x2022 || r == 0x2026:
+		case r >= 0x2500 && r <= 0x259f:
+		default:
+			return 0, false
+		}
+		cells++
+	}
+	return cells, true
+}
+
 // Width is the number of cells of safe text.
 func Width(s string) int {
-	if plain(s) {
-		return len(s)
+	if n, ok := simple(s); ok {
+		return n
 	}
 	return ansi.StringWidthWc(s)
 }
@@ -42,7 +60,7 @@ func Width(s string) int {
 // Safe makes text harmless to the grid. Tabs become spaces up to the next
 // stop, line breaks become spaces.
 func Safe(s string) string {
-	if plain(s) {
+	if _, ok := simple(s); ok {
 		return s
 	}
 	var b strings.Builder
@@ -53,6 +71,26 @@ func Safe(s string) string {
 		b.WriteString(text)
 		column += width
 		s = s[n:]
+	}
+	if out := b.String(); ansi.StringWidthWc(out) != ansi.StringWidth(out) {
+		return strict(out)
+	}
+	return b.String()
+}
+
+// strict is for text whose parts joined again after something between them was
+// left out: only runes that never join stay.
+func strict(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		one := string(r)
+		switch w := widthOf(one); {
+		case unicode.In(r, unicode.M, unicode.Cf) || w == 0:
+		case w != ansi.StringWidth(one) || r >= 0x1f1e6 && r <= 0x1f1ff || unicode.Is(unicode.Hangul, r) && (r < 0xac00 || r > 0xd7a3):
+			b.WriteString("·")
+		default:
+			b.WriteRune(r)
+		}
 	}
 	return b.String()
 }
@@ -107,7 +145,7 @@ func agreed(cluster string, width int) string {
 	if r == utf8.RuneError && size <= 1 {
 		return "�"
 	}
-	if unicode.IsControl(r) || (unicode.Is(unicode.Cf, r) && width == 0) || width == 0 {
+	if unicode.IsControl(r) || unicode.In(r, unicode.M, unicode.Cf) || width == 0 {
 		return ""
 	}
 	if width == widthOf(cluster) && !hasFormat(cluster) {

@@ -84,6 +84,7 @@ func firstCluster(s string) (head, tail string) {
 // word puts a word, and the blanks before it unless it starts a row.
 func (w *wrapper) word(word word) {
 	start := w.used == w.indent.Width() && len(w.rows) > 0
+	word.blanks = min(word.blanks, w.width-1)
 	if w.used+word.blanks+word.width <= w.width || (w.used == 0 && len(w.rows) == 0) {
 		if !start && word.blanks > 0 {
 			w.put(Span{word.spans[0].Style, Spaces(word.blanks)}, word.blanks)

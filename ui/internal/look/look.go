@@ -22,7 +22,7 @@ type Look struct {
 	Gold, OK, Error, Warn, Info      cell.Style
 	Running, Thinking, Code, Heading cell.Style
 	Stderr, Border, BorderFocus      cell.Style
-	Emph, Link                       cell.Style
+	Link, GoldText                   cell.Style
 }
 
 // New makes the look of a theme. ASCII avoids every glyph that a plain console
@@ -34,11 +34,11 @@ func New(t themes.Theme, ascii bool, gen int) *Look {
 	}
 	l.Text = l.Style(themes.Text)
 	l.Bold = l.Text.With(cell.Bold)
-	l.Emph = l.Text.With(cell.Italic)
 	l.Muted = l.Style(themes.Muted)
 	l.Accent = l.Style(themes.Accent)
 	l.Link = l.Accent.With(cell.Underline)
 	l.Gold = l.Style(themes.Gold)
+	l.GoldText = cell.NewStyle(t.Color(themes.Gold).Foreground(), t.Color(themes.Background).BackgroundSGR(), 0)
 	l.OK, l.Error = l.Style(themes.OK), l.Style(themes.Error)
 	l.Warn, l.Info = l.Style(themes.Warn), l.Style(themes.Info)
 	l.Running, l.Thinking = l.Style(themes.Running), l.Style(themes.Thinking)

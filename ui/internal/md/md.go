@@ -101,6 +101,8 @@ func (d *Doc) endLine(line string) {
 		}
 	case next.kind == paragraph && d.continues(line):
 		d.open.text += " " + strings.TrimSpace(line)
+	case next.kind == quote && d.has && d.open.kind == quote:
+		d.open.text += " " + next.text
 	default:
 		d.close()
 		d.open, d.has = next, true
@@ -151,7 +153,11 @@ func (d *Doc) Len() int {
 
 // joined says that the unfinished line continues the open block.
 func (d *Doc) joined() bool {
-	return !d.fenced && classify(d.line).kind == paragraph && d.continues(d.line)
+	if d.fenced || !d.has {
+		return false
+	}
+	next := classify(d.line)
+	return next.kind == paragraph && d.continues(d.line) || next.kind == quote && d.open.kind == quote
 }
 
 // Rows renders block i to rows of exactly width cells.
@@ -172,7 +178,7 @@ func (d *Doc) pending(i int) block {
 	switch {
 	case d.has && d.line != "" && d.joined():
 		b := d.open
-		b.text += " " + strings.TrimSpace(d.line)
+		b.text += " " + strings.TrimLeft(strings.TrimSpace(d.line), "> ")
 		return b
 	case d.has && i == 0:
 		return d.open

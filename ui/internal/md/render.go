@@ -169,7 +169,7 @@ func emphasis(s string, prev byte, l *look.Look, base cell.Style) ([]cell.Span, 
 			continue
 		}
 		n := len(m.open)
-		if m.open[0] == '_' && wordy(prev) || len(s) <= n || s[n] == ' ' {
+		if m.open != "**" && wordy(prev) || len(s) <= n || s[n] == ' ' {
 			return nil, 0
 		}
 		end := strings.Index(s[n:], m.open)

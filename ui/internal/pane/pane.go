@@ -67,14 +67,14 @@ func (b *base) Pause() {
 }
 
 // lines fills the window to its full height.
-func (b *base) lines(empty []cell.Row) []string {
+func (b *base) lines(empty ...string) []string {
 	placed := b.view.Window(b.src, b.h)
 	out := make([]string, 0, b.h)
 	for _, p := range placed {
 		out = append(out, p.Text)
 	}
 	if len(out) == 0 {
-		for _, r := range empty {
+		for _, r := range welcome(b.l, b.w, empty...) {
 			out = append(out, r.Render(b.w, b.l.Text))
 		}
 	}

@@ -361,9 +361,9 @@ func note(l *look.Look, n event.Note, w int) []cell.Row {
 
 // Lines implements Pane.
 func (p *Reason) Lines(bool) []string {
-	return p.base.lines(welcome(p.l, p.w,
+	return p.base.lines(
 		"Tell me what you want to do.",
-		"I think here, run code in the sandbox next door, and mend what breaks. Your files stay as they are until you say otherwise."))
+		"I think here, run code in the sandbox next door, and mend what breaks. Your files stay as they are until you say otherwise.")
 }
 
 // Badge implements Pane.

@@ -40,6 +40,7 @@ type section struct {
 	read    int // outputs taken over
 	install ring
 	got     map[string]int // outputs taken over of each remedy
+	kept    [2]cached      // head and foot, once nothing changes any more
 }
 
 // The rows of a section: a head, the output, a foot.
@@ -179,20 +180,38 @@ func (p *Sandbox) Rows(id scroll.ID) []string {
 		return nil
 	}
 	s := p.sections[sec]
-	switch {
-	case row == headRow && s.kind == runs:
-		return render(p.head(sec, s), p.w, p.l)
-	case row == headRow:
-		return render(p.failure(s), p.w, p.l)
-	case row == footRow && s.kind == runs:
-		return render(p.foot(s), p.w, p.l)
-	case row == footRow:
-		return render(p.mending(s), p.w, p.l)
+	if row == headRow || row == footRow {
+		return p.fixed(sec, s, row)
 	}
 	if r := p.lines(s); r != nil {
 		return r.render(row-lineRow, p.w, p.l)
 	}
 	return nil
+}
+
+// fixed draws the head or the foot of a section.
+func (p *Sandbox) fixed(i int, s *section, row int) []string {
+	kept := &s.kept[one(row == footRow)]
+	if kept.rows != nil && kept.width == p.w && kept.gen == p.l.Gen {
+		return kept.rows
+	}
+	rows := render(p.part(i, s, row), p.w, p.l)
+	if over(s.step) {
+		*kept = cached{rows, p.w, p.l.Gen}
+	}
+	return rows
+}
+
+func (p *Sandbox) part(i int, s *section, row int) []cell.Row {
+	switch {
+	case row == headRow && s.kind == runs:
+		return p.head(i, s)
+	case row == headRow:
+		return p.failure(s)
+	case s.kind == runs:
+		return p.foot(s)
+	}
+	return p.mending(s)
 }
 
 // head is the command, for the first attempt of a step, and the attempt's own

@@ -8,10 +8,10 @@ import (
 
 // Lines implements Pane.
 func (p *Sandbox) Lines(bool) []string {
-	return p.base.lines(welcome(p.l, p.w,
+	return p.base.lines(
 		"Nothing has run yet.",
 		"Every command runs in a box of its own: no network, no view of your home, gone when it ends. What it breaks stays in there.",
-		"Type ! and a command, or /run and a file."))
+		"Type ! and a command, or /run and a file.")
 }
 
 // Badge implements Pane.

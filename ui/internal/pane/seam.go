@@ -18,7 +18,7 @@ func Seam(l *look.Look, w int, text string, took time.Duration) []cell.Row {
 		return []cell.Row{goldLine(l, w, text, took)}
 	}
 	rows := []cell.Row{goldLine(l, w, l.Face(look.Mended).Word, took)}
-	return append(rows, cell.WrapWords([]cell.Span{cell.S(l.Gold, text)}, w, nil)...)
+	return append(rows, cell.WrapWords([]cell.Span{cell.S(l.GoldText, text)}, w, nil)...)
 }
 
 // goldLine is a rule that brightens towards its text and fades to the other

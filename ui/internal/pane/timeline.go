@@ -189,9 +189,9 @@ func (p *Timeline) Rows(id scroll.ID) []string {
 func (p *Timeline) Lines(focused bool) []string {
 	p.focused = focused
 	if len(p.steps) == 0 {
-		return p.base.lines(welcome(p.l, p.w,
+		return p.base.lines(
 			"What breaks, and what mends it, shows here.",
-			"A gold line is a seam: something broke, was mended, and works."))
+			"A gold line is a seam: something broke, was mended, and works.")
 	}
 	detail := p.details()
 	list := p.h - len(detail)

@@ -106,7 +106,7 @@ func (p *Timeline) below(n *node, s cell.Span) cell.Row {
 	if n.last {
 		bar = " "
 	}
-	return cell.Row{cell.S(p.l.Border, bar+"   "), s}
+	return cell.Row{cell.S(p.l.Border, bar+"   "), s}.Cut(p.inner())
 }
 
 // highlight draws an entry as the selected one.

@@ -50,7 +50,11 @@ func (v *View) Window(src Source, h int) []Placed {
 	if !v.paused {
 		return tail(src, h)
 	}
-	return forward(src, v.top, v.row, h)
+	rows := forward(src, v.top, v.row, h)
+	if len(rows) < h {
+		return tail(src, h) // no blank rows while there is something above
+	}
+	return rows
 }
 
 // tail collects the last h rows.
