@@ -33,11 +33,20 @@ type Call struct {
 	// Stdin reaches every attempt: what one attempt consumed is replayed to
 	// the next.
 	Stdin io.Reader
-	// Stdout and Stderr, when set, get the raw output of attempts as it comes;
-	// the log gets it in any case.
-	Stdout, Stderr io.Writer
+	// Sink, when set, gets the raw output of attempts; the log gets it in any
+	// case.
+	Sink Sink
 
 	NoHeal bool
+}
+
+// Sink receives the raw output of a call, attempt by attempt.
+type Sink interface {
+	// Attempt gives the writers for the next attempt. last says that no
+	// further attempt can follow it.
+	Attempt(n int, last bool) (stdout, stderr io.Writer)
+	// Ended closes an attempt; final says that its output is the call's.
+	Ended(final bool) error
 }
 
 // Outcome is how a call ended, after all healing.

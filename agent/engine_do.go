@@ -1,0 +1,196 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"kintsugi/agent/event"
+	"kintsugi/agent/heal"
+	"kintsugi/agent/heal/install"
+	"kintsugi/sandbox"
+)
+
+// Asker puts a question to the user and waits. ok is false when nobody can
+// answer.
+type Asker func(ctx context.Context, q event.Ask) (choice string, ok bool)
+
+// Config is what an Engine is made of.
+type Config struct {
+	Runtime sandbox.Runtime
+	// Rules loads the rules; it is called when the first one is needed, since
+	// most runs need none.
+	Rules     func() (*heal.Rules, error)
+	Installer *install.Installer
+	Log       event.Appender
+	// SideDir holds the raw output that the log has no room for; empty: none.
+	SideDir   string
+	Workspace Workspace
+	Project   Project
+	Env       []string // of every box
+	Limits    sandbox.Limits
+	// Allowed are package names the user vouches for.
+	Allowed []string
+	// OnlyKnown leaves out names that only the list of well-known packages
+	// vouches for.
+	OnlyKnown  bool
+	Ask        Asker
+	Attempts   int // at most this many per call; 0 means 8
+	Now        func() time.Time
+	Memory     *Memory // what worked before; nil: nothing is remembered
+	BestEffort bool
+}
+
+// Engine runs calls in boxes and heals what rules can. One call at a time.
+type Engine struct {
+	Config
+	env *environment
+}
+
+// NewEngine makes an engine with an empty environment.
+func NewEngine(c Config) *Engine {
+	if c.Attempts == 0 {
+		c.Attempts = 8
+	}
+	return &Engine{Config: c, env: newEnvironment(c.Limits)}
+}
+
+// run is the state of one call.
+type run struct {
+	call    Call
+	argv    []string
+	mounts  []sandbox.Mount
+	started time.Time
+	stdin   *replay
+	tried   map[string]bool // remedies, by signature
+	healed  []mended
+	failed  map[string]bool // failures that a remedy was tried for
+	source  *source         // nil until it is needed
+}
+
+type mended struct {
+	failure heal.Diagnosis
+	title   string
+	took    time.Duration
+}
+
+// Do runs a call until it works or nothing more can be done. The error is
+// Kintsugi's own failure, never the program's.
+func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
+	r, err := e.open(c)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if r.stdin != nil {
+		defer r.stdin.Close()
+	}
+	e.recall(ctx, r)
+	for n := 1; ; n++ {
+		a, err := e.attempt(ctx, r, n)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if a.ok() {
+			return e.succeed(r, a)
+		}
+		d, err := e.diagnose(r, a)
+		if err != nil {
+			return Outcome{}, err
+		}
+		mend, err := e.next(ctx, r, a, d)
+		if err != nil {
+			return Outcome{}, err
+		}
+		if serr := a.end(!mend); serr != nil {
+			return Outcome{}, serr
+		}
+		if !mend {
+			return e.outcome(r, a, &d), nil
+		}
+	}
+}
+
+// open resolves what to run and announces it.
+func (e *Engine) open(c Call) (*run, error) {
+	r := &run{call: c, started: e.Now(), tried: map[string]bool{}, failed: map[string]bool{}}
+	if err := e.resolve(r); err != nil {
+		return nil, err
+	}
+	if c.Stdin != nil {
+		r.stdin = newReplay(c.Stdin)
+	}
+	body := event.Call{Step: c.Step, Tool: c.Tool, Argv: r.argv, Text: c.Code, Origin: c.Origin}
+	return r, e.log(body)
+}
+
+// log appends, and makes a failing log an error of Kintsugi's own.
+func (e *Engine) log(bodies ...event.Body) error {
+	for _, b := range bodies {
+		if _, err := e.Log.Append(b); err != nil {
+			return fmt.Errorf("cannot write the session log: %w", err)
+		}
+	}
+	return nil
+}
+
+// succeed keeps the attempt's changes and shows the seam.
+func (e *Engine) succeed(r *run, a *attempt) (Outcome, error) {
+	if err := a.end(true); err != nil {
+		return Outcome{}, err
+	}
+	saved, err := a.draft.Commit()
+	if err != nil {
+		return Outcome{}, fmt.Errorf("cannot keep what the program wrote: %w", err)
+	}
+	if len(r.healed) > 0 {
+		if err := e.log(r.seam(a.n)); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if saved.ID != "" {
+		point := event.Checkpoint{Step: r.call.Step, ID: saved.ID, Parent: saved.Parent, Changed: saved.Changed, Total: saved.Total}
+		if err := e.log(point); err != nil {
+			return Outcome{}, err
+		}
+	}
+	e.remember(r)
+	out := e.outcome(r, a, nil)
+	out.OK, out.Changed = true, saved.Changed
+	return out, nil
+}
+
+// seam tells the break, the mending and the retry in one line.
+func (r *run) seam(n int) event.Seam {
+	s := event.Seam{Step: r.call.Step, Attempt: n}
+	for _, m := range r.healed {
+		s.Failures = append(s.Failures, failureName(m.failure))
+		s.Remedies = append(s.Remedies, m.title)
+		s.Took += m.took
+	}
+	s.Text = fmt.Sprintf("%s: %s, worked on attempt %d", strings.Join(s.Failures, ", "), strings.Join(s.Remedies, ", "), n)
+	return s
+}
+
+func failureName(d heal.Diagnosis) string {
+	name := strings.ReplaceAll(d.Kind, "_", " ")
+	if d.Subject != "" {
+		name += " " + d.Subject
+	}
+	return name
+}
+
+func (e *Engine) outcome(r *run, a *attempt, d *heal.Diagnosis) Outcome {
+	out := Outcome{
+		Exit: a.result.ExitCode, Limit: string(a.result.Limit), Attempts: a.n, Diagnosis: d,
+		Stdout: a.stdout.String(), Stderr: a.stderr.String(), Took: e.Now().Sub(r.started),
+	}
+	for _, m := range r.healed {
+		out.Tried = append(out.Tried, m.title)
+	}
+	return out
+}
+
+// ErrNoCall is the error of a call that names nothing to run.
+var ErrNoCall = errors.New("nothing to run")

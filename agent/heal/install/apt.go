@@ -1,0 +1,259 @@
+package install
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"kintsugi/sandbox"
+)
+
+// aptBase is where apt keeps its state inside a remedy box.
+const aptBase = "/kintsugi/apt"
+
+// listsFresh is how old package lists may be before they are fetched again;
+// Debian's own timer refreshes them daily.
+const listsFresh = 7 * 24 * time.Hour
+
+// systemLists are the lists that the system itself keeps.
+const systemLists = "/var/lib/apt/lists"
+
+// finishing are commands that complete a package whose maintainer scripts were
+// not run: package, command.
+//
+//go:embed finish.tsv
+var finishing string
+
+func (in *Installer) apt(ctx context.Context, r Request) (Layer, error) {
+	system, arch, err := in.debian(ctx, r)
+	if err != nil {
+		return Layer{}, err
+	}
+	r.Packages = sorted(r.Packages)
+	key := Key(append([]string{"apt", system, arch}, r.Packages...)...)
+	if l, ok := in.Store.Find(key); ok {
+		return l, nil
+	}
+	b, err := in.Store.begin()
+	if err != nil {
+		return Layer{}, err
+	}
+	defer b.drop()
+	if err := in.runApt(ctx, r, b); err != nil {
+		return Layer{}, err
+	}
+	l := Layer{Key: key, Manager: "apt", Packages: r.Packages, Installed: in.Now()}
+	l.Versions, err = debVersions(filepath.Join(b.dir, "apt", "cache", "archives"))
+	if err != nil {
+		return Layer{}, err
+	}
+	if err := in.finishDebs(ctx, r, l, b); err != nil {
+		return Layer{}, err
+	}
+	if err := in.verifyDebs(ctx, r, b); err != nil {
+		return Layer{}, err
+	}
+	_ = os.RemoveAll(filepath.Join(b.dir, "apt"))
+	return b.finish(l)
+}
+
+// debian finds out whether the box is a Debian-like system at all.
+func (in *Installer) debian(ctx context.Context, r Request) (system, arch string, err error) {
+	out, _, err := in.ask(ctx, sandbox.Spec{
+		Argv: []string{"/bin/sh", "-c", `. /etc/os-release; echo "$ID $VERSION_ID"; dpkg --print-architecture; command -v apt-get >/dev/null`},
+		Dir:  "/", Env: r.Env,
+	})
+	system, rest, ok := strings.Cut(out, "\n")
+	if err != nil || !ok {
+		return "", "", &Error{Manager: "apt", Reason: "this system has no apt; install " + strings.Join(r.Packages, " ") + " with its own package manager"}
+	}
+	return system, strings.TrimSpace(rest), nil
+}
+
+func (in *Installer) runApt(ctx context.Context, r Request, b *build) error {
+	lists, fresh, err := in.aptLists()
+	if err != nil {
+		return err
+	}
+	work := filepath.Join(b.dir, "apt")
+	for _, dir := range []string{"state", "cache/archives/partial"} {
+		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if !fresh {
+		r.Progress("reading package lists")
+		if err := in.aptBox(ctx, r, work, lists, b.tree, "update"); err != nil {
+			return err
+		}
+	}
+	r.Progress("fetching " + strings.Join(r.Packages, ", "))
+	install := append([]string{"install", "--download-only", "--yes", "--no-install-recommends", "--no-remove"}, r.Packages...)
+	if err := in.aptBox(ctx, r, work, lists, b.tree, install...); err != nil {
+		return err
+	}
+	r.Progress("unpacking " + strings.Join(r.Packages, ", "))
+	return in.extract(ctx, r, work, b)
+}
+
+// aptLists gives the directory of package lists: the system's own when they
+// are fresh, ours otherwise.
+func (in *Installer) aptLists() (dir string, fresh bool, err error) {
+	if in.Offline || in.freshLists(systemLists) {
+		return systemLists, true, nil
+	}
+	dir, err = in.Store.cache("apt-lists")
+	return dir, in.freshLists(dir), err
+}
+
+func (in *Installer) freshLists(dir string) bool {
+	found, _ := filepath.Glob(filepath.Join(dir, "*_Packages*"))
+	for _, f := range found {
+		if info, err := os.Stat(f); err == nil && in.Now().Sub(info.ModTime()) < listsFresh {
+			return true
+		}
+	}
+	return false
+}
+
+// aptBox runs apt-get with state, cache and lists of our own: it needs no
+// rights, takes no locks of the system and runs nobody's scripts.
+func (in *Installer) aptBox(ctx context.Context, r Request, work, lists, tree string, args ...string) error {
+	const listDir = aptBase + "-lists"
+	mounts := []sandbox.Mount{
+		{Source: work, Target: aptBase, Writable: true},
+		{Source: lists, Target: listDir, Writable: lists != systemLists},
+	}
+	argv := []string{
+		"apt-get", "-q",
+		"-o", "Dir::State=" + aptBase + "/state", "-o", "Dir::State::lists=" + listDir,
+		"-o", "Dir::State::status=/var/lib/dpkg/status", "-o", "Dir::Cache=" + aptBase + "/cache",
+		"-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1", "-o", "Acquire::Retries=2",
+		"-o", "APT::Update::Post-Invoke::=", "-o", "DPkg::Post-Invoke::=",
+	}
+	res, out, err := in.box(ctx, sandbox.Spec{
+		Argv: append(argv, args...), Mounts: mounts, Network: in.network(), Dir: aptBase, Env: in.env(r),
+	}, aptProgress(r))
+	if err != nil {
+		return err
+	}
+	if res.ExitCode != 0 {
+		return fail("apt", out, res)
+	}
+	return nil
+}
+
+func aptProgress(r Request) Request {
+	show := r.Progress
+	r.Progress = func(line string) {
+		if f := strings.Fields(line); len(f) > 4 && strings.HasPrefix(f[0], "Get:") {
+			show("fetching " + f[4])
+		}
+	}
+	return r
+}
+
+// extract unpacks every fetched package into the layer. Top-level directories
+// that are links on the host (lib, bin) are links in the layer as well.
+func (in *Installer) extract(ctx context.Context, r Request, work string, b *build) error {
+	const script = `set -e
+cd ` + aptBase + `-layer
+for d in bin sbin lib lib32 lib64 libx32; do
+  if [ -L /$d ]; then mkdir -p usr/$d; ln -s usr/$d $d; fi
+done
+for deb in ` + aptBase + `/cache/archives/*.deb; do
+  dpkg-deb --fsys-tarfile "$deb" | tar -x --no-same-owner --no-same-permissions --keep-directory-symlink -f -
+done
+for d in bin sbin lib lib32 lib64 libx32; do
+  if [ -L $d ]; then rm $d; rmdir usr/$d 2>/dev/null || true; fi
+done
+find . -type d ! -perm -u+w -exec chmod u+w {} +`
+	res, out, err := in.box(ctx, sandbox.Spec{
+		Argv: []string{"/bin/sh", "-c", script}, Dir: "/tmp", Env: in.env(r),
+		Mounts: []sandbox.Mount{
+			{Source: work, Target: aptBase},
+			{Source: b.tree, Target: aptBase + "-layer", Writable: true},
+		},
+	}, r)
+	if err != nil {
+		return err
+	}
+	if res.ExitCode != 0 {
+		return fail("apt", out, res)
+	}
+	return nil
+}
+
+// finishDebs runs what a package's own set-up would have done and the program
+// cannot do without.
+func (in *Installer) finishDebs(ctx context.Context, r Request, l Layer, b *build) error {
+	scan := bufio.NewScanner(strings.NewReader(finishing))
+	for scan.Scan() {
+		name, script, ok := strings.Cut(scan.Text(), "\t")
+		if !ok || strings.HasPrefix(name, "#") || !hasDeb(l.Versions, name) {
+			continue
+		}
+		res, out, err := in.box(ctx, sandbox.Spec{
+			Argv: []string{"/bin/sh", "-c", script}, Dir: "/", Env: in.env(r), Layers: r.Layers, Capture: b.tree,
+		}, r)
+		if err != nil {
+			return err
+		}
+		if res.ExitCode != 0 {
+			return fail("apt", out, res)
+		}
+	}
+	return nil
+}
+
+func hasDeb(versions []string, name string) bool {
+	return slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(v, name+" ") })
+}
+
+// verifyDebs looks for commands and libraries in a box that has the layer.
+func (in *Installer) verifyDebs(ctx context.Context, r Request, b *build) error {
+	const script = `for want in "$@"; do
+  case "$want" in
+    *.so|*.so.*) found=$(find /usr/lib /usr/local/lib -name "$want" 2>/dev/null | head -n 1);;
+    *.h|*.hpp) found=$(find /usr/include /usr/lib -path "*/$want" 2>/dev/null | head -n 1);;
+    *) found=$(command -v "$want" || true);;
+  esac
+  [ -n "$found" ] || echo "$want"
+done`
+	if len(r.Verify) == 0 {
+		return nil
+	}
+	out, _, err := in.ask(ctx, sandbox.Spec{
+		Argv: append([]string{"/bin/sh", "-c", script, "sh"}, r.Verify...), Dir: "/",
+		Layers: append([]string{b.tree}, r.Layers...), Env: r.Env,
+	})
+	if err != nil {
+		return &Error{Manager: "apt", Reason: "cannot check the installation: " + err.Error()}
+	}
+	if missing := strings.Fields(out); len(missing) > 0 {
+		return &Error{Manager: "apt", Reason: "installed, but there is still no " + strings.Join(missing, ", ")}
+	}
+	return nil
+}
+
+// debVersions reads names and versions off the fetched files.
+func debVersions(dir string) ([]string, error) {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if len(files) == 0 {
+		return nil, &Error{Manager: "apt", Reason: "the system says that these packages are installed already"}
+	}
+	var out []string
+	for _, f := range files {
+		part := strings.SplitN(filepath.Base(f), "_", 3)
+		if len(part) == 3 {
+			out = append(out, fmt.Sprintf("%s %s", part[0], strings.ReplaceAll(part[1], "%3a", ":")))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,192 @@
+// Package install carries out remedies: it runs an ecosystem's own package
+// manager in a box of its own, with network and without any of the user's
+// code, and keeps what it wrote as a content-addressed layer.
+//
+// One layer holds one manager's whole set of packages, so that versions are
+// resolved together; asking for one more package makes a new layer. Only
+// ready-made packages are taken (wheels, npm without scripts, .deb contents
+// extracted without maintainer scripts).
+//
+// The package never decides whether a name may be installed; heal does.
+package install
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"kintsugi/sandbox"
+)
+
+// Request is one set of packages to have.
+type Request struct {
+	Manager  string // pip, npm, apt
+	Packages []string
+	// Argv0 is the interpreter that runs the user's code ("python3").
+	Argv0 string
+	// Base is the box that the user's code runs in: its environment and the
+	// layers it has from other managers.
+	Env    []string
+	Layers []string
+	// Workspace shows the project read-only to interpreters that live in it.
+	Workspace sandbox.Workspace
+	// Verify names what must be there afterwards: modules for pip and npm,
+	// commands or library files for apt.
+	Verify []string
+	// Progress gets short lines for a person; Output the installer's own
+	// words. Both may be nil.
+	Progress func(string)
+	Output   io.Writer
+}
+
+// Installer runs package managers in boxes of Runtime and keeps layers in
+// Store.
+type Installer struct {
+	Runtime sandbox.Runtime
+	Store   Store
+	// HostEnv is the environment that the managers' own settings are taken
+	// from (index, certificates, proxies).
+	HostEnv []string
+	// Offline forbids the network; FindLinks is a directory of wheels that is
+	// looked at first.
+	Offline   bool
+	FindLinks string
+	Now       func() time.Time
+	Timeout   time.Duration
+}
+
+// Error is a failed installation: what a person should read, and the
+// manager's own words.
+type Error struct {
+	Manager, Reason, Output string
+}
+
+func (e *Error) Error() string { return e.Manager + ": " + e.Reason }
+
+// Install gives a layer with the packages: an existing one, or a new one.
+func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
+	if r.Progress == nil {
+		r.Progress = func(string) {}
+	}
+	r.Packages = sorted(r.Packages)
+	switch r.Manager {
+	case "pip":
+		return in.pip(ctx, r)
+	case "npm":
+		return in.npm(ctx, r)
+	case "apt":
+		return in.apt(ctx, r)
+	}
+	return Layer{}, &Error{Manager: r.Manager, Reason: "this kind of package cannot be installed in a box yet"}
+}
+
+func sorted(list []string) []string {
+	out := slices.Clone(list)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// network is what a remedy box may reach.
+func (in *Installer) network() sandbox.Network {
+	if in.Offline {
+		return sandbox.NetworkNone
+	}
+	return sandbox.NetworkHost
+}
+
+// limits of a remedy box: installers unpack large trees and start threads.
+func (in *Installer) limits() sandbox.Limits {
+	wall := in.Timeout
+	if wall == 0 {
+		wall = 10 * time.Minute
+	}
+	return sandbox.Limits{Wall: wall, Memory: 4 << 30, Processes: 512, FileSize: 8 << 30, Disk: 4 << 30}
+}
+
+// box runs one command in a remedy box and returns its output.
+func (in *Installer) box(ctx context.Context, spec sandbox.Spec, r Request) (sandbox.Result, string, error) {
+	tail := &tailBuffer{max: 64 << 10}
+	lines := &lineWriter{emit: func(s string) { r.Progress(s) }}
+	out := io.MultiWriter(tail, lines)
+	if r.Output != nil {
+		out = io.MultiWriter(out, r.Output)
+	}
+	locked := &lockedWriter{w: out}
+	spec.Stdout, spec.Stderr = locked, locked
+	spec.Limits = in.limits()
+	if spec.Dir == "" {
+		spec.Dir = "/tmp"
+	}
+	b, err := in.Runtime.Start(ctx, spec)
+	if err != nil {
+		return sandbox.Result{}, "", err
+	}
+	res, err := b.Wait()
+	return res, tail.String(), err
+}
+
+// ask runs a short command in a box without network and returns its stdout.
+func (in *Installer) ask(ctx context.Context, spec sandbox.Spec) (string, sandbox.Result, error) {
+	var out, errs bytes.Buffer
+	spec.Stdout, spec.Stderr = &out, &errs
+	spec.Limits = sandbox.Limits{Wall: 30 * time.Second}
+	b, err := in.Runtime.Start(ctx, spec)
+	if err != nil {
+		return "", sandbox.Result{}, err
+	}
+	res, err := b.Wait()
+	if err == nil && res.ExitCode != 0 {
+		err = errors.New(firstLine(errs.String()))
+	}
+	return out.String(), res, err
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// managerEnv are the settings of package managers that a remedy box inherits.
+// None of them carries a password in an ordinary setup; credentials in files
+// stay outside.
+var managerEnv = []string{
+	"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES",
+	"UV_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry", "NPM_CONFIG_REGISTRY", "npm_config_cafile",
+	"NODE_EXTRA_CA_CERTS", "GOPROXY", "GONOSUMDB", "GOSUMDB",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
+	"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+}
+
+// env is the environment of a remedy box.
+func (in *Installer) env(r Request, extra ...string) []string {
+	env := sandbox.MergeEnv(r.Env)
+	for _, kv := range in.HostEnv {
+		key, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(managerEnv, key) {
+			env = append(env, kv)
+		}
+	}
+	return sandbox.MergeEnv(env, extra...)
+}
+
+// fail turns a manager's output into an Error with the line that matters.
+func fail(manager, output string, res sandbox.Result) error {
+	if res.Limit != sandbox.LimitNone {
+		return &Error{Manager: manager, Reason: fmt.Sprintf("stopped by the %s limit", res.Limit), Output: output}
+	}
+	reason := fmt.Sprintf("ended with exit code %d", res.ExitCode)
+	for _, line := range strings.Split(output, "\n") {
+		line = strings.TrimSpace(line)
+		for _, mark := range []string{"ERROR:", "npm error ", "npm ERR! ", "E:", "dpkg-deb: error"} {
+			if rest, ok := strings.CutPrefix(line, mark); ok && strings.TrimSpace(rest) != "" {
+				reason = strings.TrimSpace(rest)
+			}
+		}
+	}
+	return &Error{Manager: manager, Reason: reason, Output: output}
+}

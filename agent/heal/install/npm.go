@@ -1,0 +1,116 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kintsugi/sandbox"
+)
+
+// npmBase is where npm installs inside a remedy box. The result is shown as
+// /node_modules, which both require and import reach from any folder.
+const npmBase = "/kintsugi/npm"
+
+func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
+	version, _, err := in.ask(ctx, sandbox.Spec{
+		Argv: []string{argv0(r, "node"), "-p", "process.versions.modules+' '+process.platform+' '+process.arch"},
+		Dir:  "/tmp", Layers: r.Layers, Env: r.Env, Workspace: r.Workspace,
+	})
+	if err != nil {
+		return Layer{}, &Error{Manager: "npm", Reason: "cannot ask node for its version: " + err.Error()}
+	}
+	key := Key(append([]string{"npm", strings.TrimSpace(version)}, r.Packages...)...)
+	if l, ok := in.Store.Find(key); ok {
+		return l, nil
+	}
+	b, err := in.Store.begin()
+	if err != nil {
+		return Layer{}, err
+	}
+	defer b.drop()
+	if err := in.runNpm(ctx, r, b); err != nil {
+		return Layer{}, err
+	}
+	l := Layer{Key: key, Manager: "npm", Packages: r.Packages, Path: []string{"/node_modules/.bin"}, Installed: in.Now()}
+	modules := filepath.Join(b.tree, "node_modules")
+	for _, name := range r.Verify {
+		if _, err := os.Stat(filepath.Join(modules, filepath.FromSlash(name), "package.json")); err != nil {
+			return Layer{}, &Error{Manager: "npm", Reason: "installed, but there is no package " + name}
+		}
+	}
+	l.Versions = nodeVersions(modules)
+	return b.finish(l)
+}
+
+func (in *Installer) runNpm(ctx context.Context, r Request, b *build) error {
+	cache, err := in.Store.cache("npm")
+	if err != nil {
+		return err
+	}
+	work := filepath.Join(b.dir, "npm")
+	if err := os.Mkdir(work, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(work, "package.json"), []byte("{}\n"), 0o644); err != nil {
+		return err
+	}
+	argv := []string{
+		"npm", "install", "--prefix", npmBase, "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
+		"--loglevel", "http", "--no-package-lock",
+	}
+	if in.Offline {
+		argv = append(argv, "--offline")
+	}
+	r.Progress("resolving " + strings.Join(r.Packages, ", "))
+	show := r.Progress
+	r.Progress = func(line string) {
+		if strings.Contains(line, "http fetch") {
+			show("fetching " + npmFetched(line))
+		}
+	}
+	res, out, err := in.box(ctx, sandbox.Spec{
+		Argv: append(argv, r.Packages...), Dir: npmBase, Layers: r.Layers, Network: in.network(),
+		Mounts: []sandbox.Mount{
+			{Source: work, Target: npmBase, Writable: true},
+			{Source: cache, Target: "/var/tmp/npm-cache", Writable: true},
+		},
+		Env: in.env(r, "npm_config_cache=/var/tmp/npm-cache", "npm_config_update_notifier=false"),
+	}, r)
+	if err != nil {
+		return err
+	}
+	if res.ExitCode != 0 {
+		return fail("npm", out, res)
+	}
+	return os.Rename(filepath.Join(work, "node_modules"), filepath.Join(b.tree, "node_modules"))
+}
+
+// npmFetched names the package in a line of npm's http log.
+func npmFetched(line string) string {
+	for _, field := range strings.Fields(line) {
+		if _, rest, ok := strings.Cut(field, "://"); ok {
+			_, path, _ := strings.Cut(rest, "/")
+			return strings.ReplaceAll(path, "%2f", "/")
+		}
+	}
+	return "packages"
+}
+
+// nodeVersions lists the packages at the top of a node_modules: "express 4.19".
+func nodeVersions(modules string) []string {
+	var out []string
+	names, _ := filepath.Glob(filepath.Join(modules, "*", "package.json"))
+	scoped, _ := filepath.Glob(filepath.Join(modules, "@*", "*", "package.json"))
+	for _, file := range append(names, scoped...) {
+		var p struct{ Name, Version string }
+		if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &p) == nil && p.Name != "" {
+			out = append(out, p.Name+" "+p.Version)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,248 @@
+package install
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"kintsugi/sandbox"
+)
+
+// pythonBase is where Python layers live inside a box. It is the interpreter's
+// PYTHONUSERBASE, so that the packages come after the standard library, .pth
+// files work, and nothing of the interpreter's own is replaced.
+const pythonBase = "/kintsugi/python"
+
+// python is what must be known of an interpreter to install for it.
+type python struct {
+	Executable string `json:"executable"`
+	Version    string `json:"version"` // "3.11"
+	ABI        string `json:"abi"`
+	Platform   string `json:"platform"`
+	Site       string `json:"site"` // user site-packages below pythonBase
+	Venv       bool   `json:"venv"`
+	Pip        bool   `json:"pip"`
+}
+
+const askPython = `import sys,site,json,sysconfig,importlib.util as u
+print(json.dumps(dict(executable=sys.executable,version="%d.%d"%sys.version_info[:2],
+abi=sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,platform=sysconfig.get_platform(),
+site=site.getusersitepackages(),venv=sys.prefix!=sys.base_prefix,pip=u.find_spec("pip") is not None)))`
+
+// Python asks the interpreter that runs as argv0 in such a box what it is.
+func (in *Installer) python(ctx context.Context, r Request) (python, error) {
+	argv0 := r.Argv0
+	if argv0 == "" {
+		argv0 = "python3"
+	}
+	out, _, err := in.ask(ctx, sandbox.Spec{
+		Argv: []string{argv0, "-c", askPython}, Dir: "/tmp", Layers: r.Layers, Workspace: r.Workspace,
+		Env: sandbox.MergeEnv(r.Env, "PYTHONUSERBASE="+pythonBase),
+	})
+	if err != nil {
+		return python{}, &Error{Manager: "pip", Reason: fmt.Sprintf("cannot ask %s what it is: %v", argv0, err)}
+	}
+	var p python
+	if err := json.Unmarshal([]byte(out), &p); err != nil {
+		return python{}, &Error{Manager: "pip", Reason: argv0 + " gave no sensible answer about itself"}
+	}
+	return p, nil
+}
+
+func (p python) layer(key string, r Request) Layer {
+	l := Layer{Key: key, Manager: "pip", Packages: r.Packages, Path: []string{p.Site + "/bin"}}
+	if p.Venv { // a virtual environment has no user site
+		l.Env = []string{"PYTHONPATH=" + p.Site}
+	} else {
+		l.Env = []string{"PYTHONUSERBASE=" + pythonBase}
+	}
+	return l
+}
+
+func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
+	p, err := in.python(ctx, r)
+	if err != nil {
+		return Layer{}, err
+	}
+	key := Key(append([]string{"pip", p.Version, p.ABI, p.Platform, fmt.Sprint(p.Venv), in.FindLinks}, r.Packages...)...)
+	if l, ok := in.Store.Find(key); ok {
+		return l, nil
+	}
+	b, err := in.Store.begin()
+	if err != nil {
+		return Layer{}, err
+	}
+	defer b.drop()
+	l := p.layer(key, r)
+	if err := in.runPip(ctx, r, p, b); err != nil {
+		return Layer{}, err
+	}
+	if err := in.verifyPython(ctx, r, l, b); err != nil {
+		return Layer{}, err
+	}
+	l.Versions = distInfo(filepath.Join(b.tree, p.Site))
+	l.Installed = in.Now()
+	return b.finish(l)
+}
+
+func (in *Installer) runPip(ctx context.Context, r Request, p python, b *build) error {
+	cache, err := in.Store.cache("pip")
+	if err != nil {
+		return err
+	}
+	mounts, layers := []sandbox.Mount{
+		{Source: filepath.Join(b.tree, "kintsugi"), Target: "/kintsugi", Writable: true},
+		{Source: cache, Target: "/var/tmp/pip-cache", Writable: true},
+	}, r.Layers
+	if err := os.MkdirAll(mounts[0].Source, 0o755); err != nil {
+		return err
+	}
+	argv := []string{
+		p.Executable, "-m", "pip", "install", "--target", p.Site, "--only-binary", ":all:", "--no-input",
+		"--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off",
+	}
+	if in.FindLinks != "" {
+		mounts = append(mounts, sandbox.Mount{Source: in.FindLinks, Target: "/var/tmp/wheels"})
+		argv = append(argv, "--find-links", "/var/tmp/wheels")
+	}
+	if in.Offline {
+		argv = append(argv, "--no-index")
+	}
+	if !p.Pip && in.Offline && in.FindLinks != "" {
+		return in.unpack(ctx, r, p, mounts)
+	}
+	if !p.Pip {
+		extra, err := in.apt(ctx, Request{Manager: "apt", Packages: []string{"python3-pip"}, Env: r.Env, Progress: r.Progress, Output: r.Output})
+		if err != nil {
+			return &Error{Manager: "pip", Reason: "this Python has no pip, and none could be had: " + err.Error()}
+		}
+		layers = append([]string{extra.Tree}, layers...)
+	}
+	res, out, err := in.box(ctx, sandbox.Spec{
+		Argv: append(argv, r.Packages...), Layers: layers, Mounts: mounts, Workspace: r.Workspace, Network: in.network(),
+		Env: in.env(r, "PYTHONUSERBASE="+pythonBase, "PIP_CACHE_DIR=/var/tmp/pip-cache", "PIP_ROOT_USER_ACTION=ignore", "PYTHONNOUSERSITE="),
+	}, pipProgress(r))
+	if err != nil {
+		return err
+	}
+	if res.ExitCode != 0 {
+		return fail("pip", out, res)
+	}
+	return nil
+}
+
+// unpack lays plain wheels without pip: a wheel without compiled code and
+// without scripts is a zip of what belongs into site-packages.
+func (in *Installer) unpack(ctx context.Context, r Request, p python, mounts []sandbox.Mount) error {
+	wheels, _ := filepath.Glob(filepath.Join(in.FindLinks, "*-none-any.whl"))
+	for _, name := range r.Packages {
+		want := strings.ReplaceAll(strings.ToLower(name), "-", "_") + "-"
+		i := slices.IndexFunc(wheels, func(w string) bool { return strings.HasPrefix(strings.ToLower(filepath.Base(w)), want) })
+		if i < 0 {
+			return &Error{Manager: "pip", Reason: "this Python has no pip, and there is no plain wheel of " + name}
+		}
+		argv := []string{p.Executable, "-m", "zipfile", "-e", "/var/tmp/wheels/" + filepath.Base(wheels[i]), p.Site}
+		res, out, err := in.box(ctx, sandbox.Spec{Argv: argv, Layers: r.Layers, Mounts: mounts, Workspace: r.Workspace, Env: r.Env}, r)
+		if err != nil {
+			return err
+		}
+		if res.ExitCode != 0 {
+			return fail("pip", out, res)
+		}
+	}
+	return nil
+}
+
+// pipProgress makes pip's lines short enough for a status line.
+func pipProgress(r Request) Request {
+	show := r.Progress
+	r.Progress = func(line string) {
+		for _, word := range []string{"Collecting", "Downloading", "Using cached", "Installing collected packages"} {
+			if rest, ok := strings.CutPrefix(line, word); ok {
+				show(strings.ToLower(word[:1]) + word[1:] + " " + lastElement(rest))
+				return
+			}
+		}
+	}
+	return r
+}
+
+// lastElement drops the path or address in front of a file's name.
+func lastElement(s string) string {
+	s = strings.TrimSpace(strings.TrimPrefix(s, ":"))
+	if name, size, ok := strings.Cut(s, " ("); ok {
+		return name[strings.LastIndexByte(name, '/')+1:] + " (" + size
+	}
+	return s[strings.LastIndexByte(s, '/')+1:]
+}
+
+// verifyPython looks for the modules with the interpreter that will import
+// them, without running them.
+func (in *Installer) verifyPython(ctx context.Context, r Request, l Layer, b *build) error {
+	if len(r.Verify) == 0 {
+		return nil
+	}
+	const find = `import sys, importlib.util as u
+def found(name):
+    try: return u.find_spec(name) is not None
+    except ImportError: return False
+print(*[m for m in sys.argv[1:] if not found(m)])`
+	out, _, err := in.ask(ctx, sandbox.Spec{
+		Argv: append([]string{argv0(r, "python3"), "-c", find}, r.Verify...), Dir: "/tmp", Workspace: r.Workspace,
+		Layers: append([]string{b.tree}, r.Layers...), Env: Apply(r.Env, l),
+	})
+	if err != nil {
+		return &Error{Manager: "pip", Reason: "cannot check the installation: " + err.Error()}
+	}
+	if missing := strings.TrimSpace(out); missing != "" {
+		return &Error{Manager: "pip", Reason: "installed, but Python still cannot find " + missing}
+	}
+	return nil
+}
+
+func argv0(r Request, def string) string {
+	if r.Argv0 != "" {
+		return r.Argv0
+	}
+	return def
+}
+
+// distInfo lists the distributions in a site directory: "pandas 2.3.3".
+func distInfo(site string) []string {
+	entries, _ := os.ReadDir(site)
+	var out []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".dist-info"); ok {
+			out = append(out, strings.Replace(name, "-", " ", 1))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Apply gives the environment of a box that has the layer.
+func Apply(env []string, layers ...Layer) []string {
+	for _, l := range layers {
+		env = sandbox.MergeEnv(env, l.Env...)
+		for _, dir := range l.Path {
+			env = appendPath(env, dir)
+		}
+	}
+	return env
+}
+
+func appendPath(env []string, dir string) []string {
+	for _, kv := range env {
+		if path, ok := strings.CutPrefix(kv, "PATH="); ok {
+			if slices.Contains(strings.Split(path, ":"), dir) {
+				return env
+			}
+			return sandbox.MergeEnv(env, kv+":"+dir)
+		}
+	}
+	return append(env, "PATH="+dir)
+}

@@ -1,0 +1,103 @@
+package install
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Layer is what an installation left: a tree to lay over "/", and what a box
+// needs in its environment to find it.
+type Layer struct {
+	Key       string   `json:"key"`
+	Manager   string   `json:"manager"`
+	Packages  []string `json:"packages"`           // as asked for
+	Versions  []string `json:"versions,omitempty"` // "pandas 2.3.3"
+	Env       []string `json:"env,omitempty"`      // KEY=value for every run
+	Path      []string `json:"path,omitempty"`     // directories added to PATH
+	Installed time.Time
+	// Tree is the directory, set on loading.
+	Tree string `json:"-"`
+	// Reused is set when the layer was there before it was asked for.
+	Reused bool `json:"-"`
+}
+
+// Store keeps layers by content key in one directory. Two processes may share
+// it: a layer appears whole, by a rename, or not at all.
+type Store struct{ Dir string }
+
+// Key names a layer by what goes into it.
+func Key(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s,", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:24]
+}
+
+// Find returns the finished layer of that key.
+func (s Store) Find(key string) (Layer, bool) {
+	dir := filepath.Join(s.Dir, key)
+	data, err := os.ReadFile(filepath.Join(dir, "layer.json"))
+	if err != nil {
+		return Layer{}, false
+	}
+	var l Layer
+	if json.Unmarshal(data, &l) != nil || l.Key != key {
+		return Layer{}, false
+	}
+	l.Tree, l.Reused = filepath.Join(dir, "tree"), true
+	return l, true
+}
+
+// build is a layer in the making.
+type build struct {
+	dir, tree string
+	store     Store
+}
+
+func (s Store) begin() (*build, error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot keep layers in %s: %w", s.Dir, err)
+	}
+	dir, err := os.MkdirTemp(s.Dir, ".new-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a layer in %s: %w", s.Dir, err)
+	}
+	b := &build{dir: dir, tree: filepath.Join(dir, "tree"), store: s}
+	return b, os.Mkdir(b.tree, 0o755)
+}
+
+// finish publishes the layer. Losing a race to another process is a success:
+// the same key means the same content.
+func (b *build) finish(l Layer) (Layer, error) {
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return Layer{}, err
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "layer.json"), append(data, '\n'), 0o600); err != nil {
+		return Layer{}, fmt.Errorf("cannot write the layer: %w", err)
+	}
+	final := filepath.Join(b.store.Dir, l.Key)
+	if err := os.Rename(b.dir, final); err != nil {
+		if other, ok := b.store.Find(l.Key); ok {
+			b.drop()
+			return other, nil
+		}
+		return Layer{}, fmt.Errorf("cannot keep the layer: %w", err)
+	}
+	l.Tree = filepath.Join(final, "tree")
+	return l, nil
+}
+
+func (b *build) drop() { _ = os.RemoveAll(b.dir) }
+
+// cache makes a directory for a manager's downloads, shared by all installs.
+func (s Store) cache(name string) (string, error) {
+	dir := filepath.Join(s.Dir, "downloads", name)
+	return dir, os.MkdirAll(dir, 0o755)
+}

@@ -1,0 +1,273 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kintsugi/agent/event"
+	"kintsugi/agent/heal"
+	"kintsugi/agent/heal/install"
+	"kintsugi/sandbox/inert"
+)
+
+// diagnose reads what a failed attempt left behind.
+func (e *Engine) diagnose(r *run, a *attempt) (heal.Diagnosis, error) {
+	rules, err := e.Rules()
+	if err != nil {
+		return heal.Diagnosis{}, err
+	}
+	if r.source == nil {
+		s := e.readSource(r)
+		r.source = &s
+	}
+	text := a.stderr.Raw()
+	if strings.TrimSpace(text) == "" {
+		text = a.stdout.Raw()
+	}
+	return rules.Diagnose(heal.Input{
+		Text: text, Exit: a.result.ExitCode, Signal: a.result.Signal, Limit: string(a.result.Limit),
+		Argv: r.argv, Files: r.source.local, Imports: r.source.imports,
+	}), nil
+}
+
+// next logs the failure and tries to mend it; true means: run it again.
+func (e *Engine) next(ctx context.Context, r *run, a *attempt, d heal.Diagnosis) (bool, error) {
+	if err := e.log(e.failure(r, a, d)); err != nil {
+		return false, err
+	}
+	switch {
+	case r.call.NoHeal, ctx.Err() != nil, a.n >= e.Attempts:
+		return false, nil
+	case d.Heal != heal.Auto && d.Heal != heal.Ask:
+		return false, nil
+	}
+	for _, remedy := range d.Remedies {
+		mended, err := e.try(ctx, r, a, d, remedy)
+		if mended || err != nil {
+			return mended, err
+		}
+	}
+	return false, nil
+}
+
+func (e *Engine) failure(r *run, a *attempt, d heal.Diagnosis) event.Failure {
+	f := event.Failure{
+		Step: r.call.Step, Attempt: a.n, Ecosystem: d.Ecosystem, What: d.Kind, Subject: d.Subject,
+		Explanation: d.Explanation, Heal: string(d.Heal), Rule: d.Rule,
+	}
+	for _, line := range d.Evidence {
+		f.Evidence = append(f.Evidence, inert.String(line))
+	}
+	if len(d.Remedies) > 0 {
+		f.Command = d.Remedies[0].Command
+	}
+	return f
+}
+
+// try carries out one remedy unless it was tried before or may not be.
+func (e *Engine) try(ctx context.Context, r *run, a *attempt, d heal.Diagnosis, m heal.Remedy) (bool, error) {
+	sign := signature(m)
+	if r.tried[sign] || !actionable(m) {
+		return false, nil
+	}
+	r.tried[sign] = true
+	ok, err := e.permitted(ctx, r, d, m)
+	if !ok || err != nil {
+		return false, err
+	}
+	started := e.Now()
+	id := fmt.Sprintf("%d-%d-%d", r.call.Step, a.n, len(r.tried))
+	m = e.together(ctx, r, d, m)
+	open := event.Remedy{
+		Step: r.call.Step, Attempt: a.n, ID: id, Action: m.Action, Manager: m.Manager,
+		Packages: m.Packages, Origin: m.Origin, Title: title(m),
+	}
+	if err := e.log(open); err != nil {
+		return false, err
+	}
+	end := e.carryOut(ctx, r, id, m)
+	end.Step, end.ID, end.Took = r.call.Step, id, e.Now().Sub(started)
+	if end.OK {
+		r.healed = append(r.healed, mended{failure: d, title: doneTitle(m), took: end.Took})
+	}
+	return end.OK, e.log(end)
+}
+
+func signature(m heal.Remedy) string {
+	return strings.Join(slices.Concat([]string{m.Action, m.Manager}, m.Packages, m.Env, m.Argv), "\x00")
+}
+
+func actionable(m heal.Remedy) bool {
+	switch m.Action {
+	case "install":
+		return len(m.Packages) > 0
+	case "env":
+		return len(m.Env) > 0
+	case "command":
+		return len(m.Argv) > 0
+	}
+	return false
+}
+
+// permitted is the policy gate. A known name passes; a listed one passes when
+// the user's own code imports it; anything else is the user's to decide, and
+// refused when nobody can answer.
+func (e *Engine) permitted(ctx context.Context, r *run, d heal.Diagnosis, m heal.Remedy) (bool, error) {
+	if m.Action != "install" && d.Heal == heal.Auto {
+		return true, nil
+	}
+	if d.Heal == heal.Auto && (m.Trust == heal.Known || m.Trust == heal.Listed && !e.OnlyKnown) {
+		return true, nil
+	}
+	if len(m.Packages) > 0 && !slices.ContainsFunc(m.Packages, func(p string) bool { return !slices.Contains(e.Allowed, bare(p)) }) {
+		return true, nil
+	}
+	return e.askUser(ctx, r, d, m)
+}
+
+// bare is a package's name without version and extras.
+func bare(p string) string {
+	name := p
+	if i := strings.IndexAny(p, "<>=!~[; "); i > 0 {
+		name = p[:i]
+	}
+	if i := strings.LastIndexByte(name, '@'); i > 0 {
+		name = name[:i]
+	}
+	return name
+}
+
+func (e *Engine) askUser(ctx context.Context, r *run, d heal.Diagnosis, m heal.Remedy) (bool, error) {
+	q := event.Ask{
+		ID: fmt.Sprintf("ask-%d-%d", r.call.Step, len(r.tried)), Step: r.call.Step,
+		Question: "May I " + title(m) + "?", Why: append([]string{d.Explanation}, d.Evidence...),
+		Choices: []string{"no", "yes"},
+	}
+	if m.Note != "" {
+		q.Why = append(q.Why, m.Note)
+	}
+	if e.Ask == nil {
+		return false, e.log(event.Note{
+			Step: r.call.Step, Level: "warn", Text: "not done without your consent: " + title(m), Command: e.consent(r, m),
+		})
+	}
+	if err := e.log(q); err != nil {
+		return false, err
+	}
+	choice, ok := e.Ask(ctx, q)
+	if !ok {
+		choice = "no"
+	}
+	return choice == "yes", e.log(event.Answer{ID: q.ID, Choice: choice})
+}
+
+// consent is the command that allows the remedy.
+func (e *Engine) consent(r *run, m heal.Remedy) string {
+	if m.Action != "install" {
+		return m.Command
+	}
+	what := r.call.File
+	if what == "" {
+		what = "-- " + strings.Join(r.argv, " ")
+	}
+	var allow []string
+	for _, p := range m.Packages {
+		allow = append(allow, "--allow "+bare(p))
+	}
+	return "kintsugi run " + strings.Join(allow, " ") + " " + what
+}
+
+// title says what a remedy does, in a few words.
+func title(m heal.Remedy) string {
+	switch m.Action {
+	case "install":
+		return fmt.Sprintf("install %s with %s", strings.Join(m.Packages, ", "), m.Manager)
+	case "env":
+		return "set " + strings.Join(m.Env, " ")
+	case "command":
+		return "run " + strings.Join(m.Argv, " ")
+	}
+	return m.Action
+}
+
+// doneTitle says it in the past, for the seam.
+func doneTitle(m heal.Remedy) string {
+	switch m.Action {
+	case "install":
+		return fmt.Sprintf("installed %s with %s", strings.Join(m.Packages, ", "), m.Manager)
+	case "env":
+		return "set " + strings.Join(m.Env, " ")
+	case "command":
+		return "ran " + strings.Join(m.Argv, " ")
+	}
+	return m.Action
+}
+
+// carryOut does it.
+func (e *Engine) carryOut(ctx context.Context, r *run, id string, m heal.Remedy) event.RemedyEnd {
+	switch m.Action {
+	case "env":
+		e.env.vars = append(e.env.vars, m.Env...)
+		return event.RemedyEnd{OK: true}
+	case "command":
+		e.env.prelude = append(e.env.prelude, m.Argv)
+		return event.RemedyEnd{OK: true}
+	}
+	l, err := e.install(ctx, r, id, m)
+	if err != nil {
+		return event.RemedyEnd{Error: inert.String(err.Error())}
+	}
+	return event.RemedyEnd{OK: true, Layer: l.Key, Reused: l.Reused, Versions: first(l.Versions, 50)}
+}
+
+func first(list []string, n int) []string { return list[:min(n, len(list))] }
+
+// install resolves the manager's whole set anew with the remedy's packages.
+func (e *Engine) install(ctx context.Context, r *run, id string, m heal.Remedy) (install.Layer, error) {
+	all, check := e.env.want(m.Manager, m.Packages, m.Verify)
+	draft, err := e.Workspace.Begin()
+	if err != nil {
+		return install.Layer{}, err
+	}
+	defer func() { _ = draft.Discard() }()
+	words := event.NewStream(e.Log, event.StreamOptions{
+		Step: r.call.Step, Remedy: id, Clean: func(p []byte) string { return inert.String(string(p)) }, Keep: 64 << 10,
+	})
+	defer words.Close()
+	l, err := e.Installer.Install(ctx, install.Request{
+		Manager: m.Manager, Packages: all, Argv0: interpreter(r, m.Manager), Env: e.env.env(e.Env), Layers: e.env.trees(),
+		Workspace: draft.Spec(), Verify: check, Output: words, Progress: e.progress(id),
+	})
+	if err != nil {
+		return l, err
+	}
+	e.env.have(m.Manager, all, check, l)
+	return l, nil
+}
+
+// progress logs a remedy's progress, at most ten lines a second.
+func (e *Engine) progress(id string) func(string) {
+	var last time.Time
+	return func(text string) {
+		if now := e.Now(); now.Sub(last) >= 100*time.Millisecond {
+			last = now
+			_, _ = e.Log.Append(event.Progress{ID: id, Text: inert.String(text)})
+		}
+	}
+}
+
+// interpreter is the program whose packages a manager installs, when the call
+// runs one.
+func interpreter(r *run, manager string) string {
+	want := map[string]string{"pip": "python", "npm": "node"}[manager]
+	if want != "" && len(r.argv) > 0 {
+		name := r.argv[0][strings.LastIndexByte(r.argv[0], '/')+1:]
+		if strings.HasPrefix(name, want) {
+			return r.argv[0]
+		}
+	}
+	return ""
+}

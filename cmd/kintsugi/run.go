@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kintsugi/agent"
+	"kintsugi/agent/event"
+	"kintsugi/sandbox"
+)
+
+// runOptions are the flags of kintsugi run.
+type runOptions struct {
+	box    boxOptions
+	quiet  bool
+	json   bool
+	stream bool
+	noHeal bool
+}
+
+func newRun() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run FILE [ARGS...] | run -- COMMAND [ARGS...]",
+		Short: "Run a program in a box, and mend what it lacks",
+		Long: `Runs a program in a throw-away box. When it fails for want of a library or a
+command, that is installed inside the box and the program is run again.
+
+Standard output is the final attempt's and nothing else, so it can be piped;
+what was mended is told on standard error, one line each. The exit code is the
+program's; 124 when the time limit ended it; 125 when Kintsugi itself failed.`,
+		Example: `  kintsugi run plot.py data.csv
+  kintsugi run -- dot -Tpng graph.dot`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd.Context(), o, args, cmd.ArgsLenAtDash() == 0)
+		},
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false)
+	o.box.flags(cmd)
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but the program's own output")
+	f.BoolVar(&o.json, "json", false, "print the events of the session, one JSON object a line, instead of the program's output")
+	f.BoolVar(&o.stream, "stream", false, "pass output on at once, even that of an attempt that is mended later")
+	f.BoolVar(&o.noHeal, "no-heal", false, "run once, mend nothing")
+	return cmd
+}
+
+// run is kintsugi run.
+func run(ctx context.Context, o runOptions, args []string, command bool) error {
+	if len(args) == 0 {
+		return errors.New("nothing to run: name a file (kintsugi run plot.py) or a command (kintsugi run -- ls)")
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	call := agent.Call{Step: 1, Tool: "run", Origin: "user", Stdin: os.Stdin, NoHeal: o.noHeal}
+	call.File, call.Args = args[0], args[1:]
+	if command {
+		call.File, call.Args, call.Argv = "", nil, args
+	}
+	s, err := openSession(ctx, sessionOptions{box: o.box, file: call.File, title: args[0]})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	call.File = s.inBox(call.File)
+	call.Sink = o.sink()
+	s.log.watch(o.watcher())
+	out, err := s.step(ctx, call)
+	if err != nil {
+		return errors.Join(s.end(exitOwn, err.Error()), exitError{exitOwn, err})
+	}
+	code := exitCode(out)
+	if err := s.end(code, out.Limit); err != nil {
+		return err
+	}
+	if code == 0 {
+		return nil
+	}
+	return exitError{code: code}
+}
+
+// sink chooses how the program's output reaches the user.
+func (o runOptions) sink() agent.Sink {
+	switch {
+	case o.json:
+		return discardSink{}
+	case o.stream || o.noHeal || isTerminal(os.Stdout):
+		return newLiveSink(os.Stdout, os.Stderr)
+	}
+	return newHeldSink(os.Stdout, os.Stderr)
+}
+
+// watcher chooses what is told about the run while it goes on.
+func (o runOptions) watcher() func(event.Event) {
+	switch {
+	case o.json:
+		return jsonPrinter(os.Stdout)
+	case o.quiet:
+		return func(event.Event) {}
+	}
+	p := &printer{out: os.Stderr, terminal: isTerminal(os.Stderr), colour: colourWanted(os.Stderr)}
+	return p.show
+}
+
+func exitCode(out agent.Outcome) int {
+	switch {
+	case out.Limit == string(sandbox.LimitWall):
+		return exitTimeout
+	case out.OK:
+		return 0
+	case out.Exit == 0:
+		return 1 // a limit ended a program that then said it was fine
+	}
+	return out.Exit
+}
+
+// boxOptions are the flags about boxes that several commands share.
+type boxOptions struct {
+	runtime    string
+	timeout    time.Duration
+	memory     string
+	pids       int
+	allow      []string
+	onlyKnown  bool
+	offline    bool
+	bestEffort bool
+	env        []string
+}
+
+func (o *boxOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.runtime, "runtime", "auto", "what makes the boxes: auto, namespace")
+	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("end the program after this time (default %v; -1s for none)", sandbox.DefaultLimits.Wall))
+	f.StringVar(&o.memory, "memory", "", "memory of a box, such as 512M or 4G (default 2G)")
+	f.IntVar(&o.pids, "pids", 0, fmt.Sprintf("processes and threads in a box (default %d)", sandbox.DefaultLimits.Processes))
+	f.StringSliceVar(&o.allow, "allow", nil, "package names that may be installed although no list knows them")
+	f.BoolVar(&o.onlyKnown, "only-known", false, "install only what the curated maps know")
+	f.BoolVar(&o.offline, "offline", false, "use no network, not even to install")
+	f.BoolVar(&o.bestEffort, "best-effort", false, "run although this machine cannot enforce every limit")
+	f.StringArrayVarP(&o.env, "env", "e", nil, "pass a variable into the box: NAME or NAME=value")
+}
+
+// limits reads the flags.
+func (o *boxOptions) limits() (sandbox.Limits, error) {
+	l := sandbox.Limits{Wall: o.timeout, Processes: o.pids}
+	if o.memory != "" {
+		n, err := parseSize(o.memory)
+		if err != nil {
+			return l, fmt.Errorf("--memory %s: %w", o.memory, err)
+		}
+		l.Memory = n
+	}
+	if o.pids < 0 {
+		l.Processes = -1
+	}
+	return l, nil
+}

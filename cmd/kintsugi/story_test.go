@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets the test binary be the kintsugi command that stories run.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"kintsugi": main})
+}
+
+// TestStories drives the real command line: each file below testdata/stories
+// is a user's story. A line "[net]" before a command needs the network.
+func TestStories(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/stories",
+		RequireExplicitExec: true,
+		Setup:               storySetup,
+		Condition:           storyCondition(t),
+	})
+}
+
+// storySetup gives each story a home of its own and the system's programs.
+func storySetup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, ".home")
+	env.Setenv("HOME", home)
+	env.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+	env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
+	env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
+	own, _, _ := strings.Cut(env.Getenv("PATH"), ":")
+	env.Setenv("PATH", own+":/usr/local/bin:/usr/bin:/bin")
+	for _, key := range []string{"PIP_CERT", "PIP_INDEX_URL", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_registry"} {
+		if v := os.Getenv(key); v != "" {
+			env.Setenv(key, v)
+		}
+	}
+	return os.MkdirAll(home, 0o755)
+}
+
+// storyCondition (stories are read one after the other) answers [boxes] (a sandbox works here) and [pip], [npm],
+// [apt] (the index of that manager can be reached).
+func storyCondition(t *testing.T) func(string) (bool, error) {
+	reach := map[string]bool{}
+	return func(cond string) (bool, error) {
+		switch cond {
+		case "boxes":
+			_, err := chooseRuntime(context.Background(), "auto")
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "story left out: %v\n", err)
+			}
+			return err == nil, nil
+		case "apt":
+			_, err := exec.LookPath("apt-get")
+			return err == nil && storyReach(t, reach, "pip"), nil
+		case "pip", "npm":
+			return storyReach(t, reach, cond), nil
+		}
+		return false, fmt.Errorf("unknown condition %q", cond)
+	}
+}
+
+// storyReach asks once for each manager.
+func storyReach(t *testing.T, reach map[string]bool, manager string) bool {
+	if _, asked := reach[manager]; !asked {
+		reach[manager] = reachable(t, manager)
+	}
+	return reach[manager]
+}
+
+// reachable asks an ecosystem's own client for its index and whether that
+// answers. In CI an index that does not answer is a failure, not a skip.
+func reachable(t *testing.T, manager string) bool {
+	index, err := indexOf(manager)
+	if err == nil {
+		client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		}}
+		var resp *http.Response
+		if resp, err = client.Head(index); err == nil {
+			_ = resp.Body.Close()
+			return true
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Errorf("the index of %s does not answer: %v", manager, err)
+	}
+	fmt.Fprintf(os.Stderr, "stories that install with %s are left out: %v\n", manager, err)
+	return false
+}
+
+func indexOf(manager string) (string, error) {
+	argv := []string{"npm", "config", "get", "registry"}
+	if manager == "pip" {
+		argv = []string{"/usr/bin/python3", "-c", "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"}
+		if url := os.Getenv("PIP_INDEX_URL"); url != "" {
+			return url, nil
+		}
+	}
+	out, err := exec.Command(argv[0], argv[1:]...).Output()
+	return strings.TrimSpace(string(out)), err
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kintsugi/agent"
+	"kintsugi/agent/event"
+	"kintsugi/agent/lesson"
+	"kintsugi/agent/model"
+	"kintsugi/agent/tool"
+	"kintsugi/ui"
+	"kintsugi/ui/feed"
+)
+
+// workbenchOptions are the flags of kintsugi without a command.
+type workbenchOptions struct {
+	box     boxOptions
+	theme   string
+	model   string
+	lesson  string
+	reduced bool
+}
+
+func (o *workbenchOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	o.box.flags(cmd)
+	f.StringVar(&o.theme, "theme", "", "colours (default: chosen for the terminal)")
+	f.StringVar(&o.model, "model", "", "the local model that reasons (default: the first one the server has)")
+	f.StringVar(&o.lesson, "lesson", "", "play a lesson: "+strings.Join(lesson.List(), ", "))
+	f.BoolVar(&o.reduced, "reduced-motion", false, "nothing on the screen moves by itself")
+}
+
+// modelWait is how long the search for a model's server may take; it is on
+// this machine or a network away, and nothing on the screen waits for it.
+const modelWait = 3 * time.Second
+
+// workbench opens the three panes and works until the user quits.
+func workbench(ctx context.Context, o workbenchOptions) error {
+	if !isTerminal(os.Stdout) || !isTerminal(os.Stdin) {
+		return errors.New("the workbench needs a terminal; to run one program use: kintsugi run FILE")
+	}
+	c := newController(ctx)
+	defer c.quit()
+	s, err := openSession(ctx, sessionOptions{box: o.box, title: "workbench", lesson: o.lesson, ask: c.ask})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	c.s = s
+	f := feed.New(time.Now)
+	s.log.watch(f.Push)
+	c.loop = s.loop()
+	c.queue(func(ctx context.Context) error { return c.begin(ctx, o) })
+	go c.work()
+	err = ui.Run(c.ctx, s.screen(o, c, f))
+	c.quit()
+	<-c.done
+	f.Close()
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, c.failed, s.end(0, "closed"))
+}
+
+// screen is what the workbench shows and how.
+func (s *session) screen(o workbenchOptions, c *controller, f *feed.Feed) ui.Options {
+	p, _ := findPlaces()
+	return ui.Options{
+		Events: f.Out(), Intents: c, Theme: o.theme, Themes: os.DirFS(filepath.Join(p.config, "themes")),
+		Title: "Kintsugi " + s.id, Reduced: o.reduced, Log: event.Path(s.dir), Complete: completeFile,
+	}
+}
+
+// loop is the agent of a session; its model is looked for later.
+func (s *session) loop() *agent.Loop {
+	return &agent.Loop{
+		Engine: s.engine, Log: s.log, Desk: tool.Desk{Files: files{s.store}, Root: s.project.Path},
+		NextStep: s.nextStep,
+	}
+}
+
+// begin looks for a model, and plays a lesson when one is asked for or there
+// is no model.
+func (c *controller) begin(ctx context.Context, o workbenchOptions) error {
+	found := c.findModel(ctx, o.model)
+	name := o.lesson
+	if name == "" && found != nil {
+		name = lesson.List()[0]
+	}
+	if name == "" {
+		return nil
+	}
+	err := c.s.play(ctx, name)
+	var missing *model.Error
+	if err == nil && errors.As(found, &missing) && o.lesson == "" {
+		_, err = c.s.log.Append(event.Note{Level: "info", Text: missing.Text, Command: missing.Command})
+	}
+	return err
+}
+
+// findModel asks the local server for its models and takes the wanted one.
+func (c *controller) findModel(ctx context.Context, want string) error {
+	ctx, cancel := context.WithTimeout(ctx, modelWait)
+	defer cancel()
+	o := model.NewOllama(os.Getenv("OLLAMA_HOST"), nil)
+	list, err := o.Models(ctx)
+	if err != nil {
+		return err
+	}
+	name := want
+	if name == "" && len(list) > 0 {
+		name = list[0].Name
+	}
+	if name == "" {
+		return &model.Error{Kind: model.NoModel, Text: "the model server has no model", Command: "ollama pull qwen3:4b"}
+	}
+	c.loop.Model, c.loop.Name = o, name
+	_, err = c.s.log.Append(event.Model{Name: name, Provider: o.Name(), State: "idle"})
+	return err
+}
+
+// completeFile lists the files that begin with what was typed.
+func completeFile(prefix string) []string {
+	found, _ := filepath.Glob(prefix + "*")
+	for i, path := range found {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			found[i] = path + string(filepath.Separator)
+		}
+	}
+	return found
+}
+
+// firstLineOfPanic names a fault and where it happened.
+func firstLineOfPanic(p any, stack []byte) string {
+	at := ""
+	for _, line := range strings.Split(string(stack), "\n") {
+		if strings.HasPrefix(line, "kintsugi/") {
+			at, _, _ = strings.Cut(line, "(")
+			break
+		}
+	}
+	return fmt.Sprintf("%v in %s", p, at)
+}
