@@ -138,7 +138,7 @@ func (s *State) answered(id string) {
 
 func (s *State) note(e Event, b Note) {
 	if b.Step == 0 {
-		s.Notes = append(s.Notes, b)
+		s.Notes, s.NotesAt = append(s.Notes, b), append(s.NotesAt, e.Seq)
 		return
 	}
 	st := s.step(b.Step, e)

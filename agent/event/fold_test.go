@@ -42,7 +42,7 @@ func TestFoldOfAStory(t *testing.T) {
 		"done":              st.Done && st.OK && !st.Cut && st.Answer == "drawn",
 		"step range":        st.FirstSeq == 4 && st.LastSeq == 26,
 		"no question open":  len(s.Asks) == 0,
-		"note":              len(s.Notes) == 1,
+		"note":              len(s.Notes) == 1 && len(s.NotesAt) == 1 && s.NotesAt[0] > 0,
 		"ended":             s.Ended != nil && s.Seq == 27,
 		"start before now":  s.Start.Before(s.Now),
 		"session and model": s.Session.ID == "s" && s.Model.Window == 8192,

@@ -12,8 +12,9 @@ type State struct {
 	Tasks   []Task
 	Steps   []*Step
 	Model   Model
-	Asks    []Ask  // open questions, oldest first
-	Notes   []Note // those that belong to no step
+	Asks    []Ask   // open questions, oldest first
+	Notes   []Note  // those that belong to no step
+	NotesAt []int64 // the Seq of each of them
 	Ended   *End
 
 	steps    map[int]*Step

@@ -74,18 +74,24 @@ func (p *Reason) Name() string { return "Reasoning" }
 // Sync implements Pane.
 func (p *Reason) Sync(s *event.State) {
 	p.lesson, p.model = s.Session.Lesson, s.Model
-	for ; p.notes < len(s.Notes); p.notes++ {
-		note := s.Notes[p.notes]
-		p.entries = append(p.entries, &thought{note: &note})
-	}
 	for _, st := range s.Steps {
 		t := p.index[st]
 		if t == nil {
+			p.takeNotes(s, st.FirstSeq)
 			t = &thought{st: st, cache: map[scroll.ID]cached{}}
 			p.index[st] = t
 			p.entries = append(p.entries, t)
 		}
 		t.sync()
+	}
+	p.takeNotes(s, s.Seq+1)
+}
+
+// takeNotes takes over the notes that were written before an event.
+func (p *Reason) takeNotes(s *event.State, before int64) {
+	for ; p.notes < len(s.Notes) && s.NotesAt[p.notes] < before; p.notes++ {
+		note := s.Notes[p.notes]
+		p.entries = append(p.entries, &thought{note: &note})
 	}
 }
 
