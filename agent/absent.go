@@ -24,7 +24,7 @@ print(*[m for m in sys.argv[1:] if not found(m)], sep="\n")`},
 // absent asks the box's own interpreter which of the code's imports it lacks.
 func (e *Engine) absent(ctx context.Context, r *run, ecosystem string) map[string]bool {
 	f, ok := finders[ecosystem]
-	if !ok || len(r.source.imports) == 0 {
+	if !ok || len(r.source.own) == 0 {
 		return nil
 	}
 	argv0 := interpreter(r, map[string]string{"python": "pip", "node": "npm"}[ecosystem])
@@ -37,7 +37,7 @@ func (e *Engine) absent(ctx context.Context, r *run, ecosystem string) map[strin
 	}
 	defer func() { _ = draft.Discard() }()
 	var out bytes.Buffer
-	spec := e.spec(append([]string{argv0, f.flag, f.code}, r.source.imports...), draft)
+	spec := e.spec(append([]string{argv0, f.flag, f.code}, r.source.own...), draft)
 	spec.Stdout, spec.Limits = &out, sandbox.Limits{Wall: 20 * time.Second}
 	box, err := e.Runtime.Start(ctx, spec)
 	if err != nil {

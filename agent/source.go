@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +15,10 @@ import (
 // source is what the user's own code says: the modules it imports and the
 // names that are files of the project.
 type source struct {
-	imports []string // nil: the code is not known
+	imports []string // of every file of the project; nil: no code is known
+	own     []string // of the program and of the project's modules it uses
 	local   []string
+	byFile  map[string][]string // name without folder and extension -> imports
 }
 
 // Bounds of the look at a project: enough for a student's folder, cheap for a
@@ -27,42 +30,62 @@ const (
 
 // readSource looks at the program and the files beside it.
 func (e *Engine) readSource(r *run) source {
-	var s source
-	add := func(name string, text []byte) {
-		switch filepath.Ext(name) {
-		case ".py":
-			s.imports = append(s.imports, heal.PythonImports(text)...)
-		case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx":
-			s.imports = append(s.imports, heal.NodeImports(text)...)
-		}
-	}
-	if r.call.Code != "" {
-		add("main"+r.call.Ext, []byte(r.call.Code))
-	}
+	s := source{byFile: map[string][]string{}}
+	entry := importsOf("main"+r.call.Ext, []byte(r.call.Code))
 	for _, arg := range r.argv {
 		if text, err := readSmall(e.hostPath(arg)); err == nil {
-			add(arg, text)
+			entry = append(entry, importsOf(arg, text)...)
 		}
-		add("inline.py", []byte(inline(r.argv, arg, "-c")))
-		add("inline.js", []byte(inline(r.argv, arg, "-e")))
+		entry = append(entry, importsOf("inline.py", inline(r.argv, arg, "-c"))...)
+		entry = append(entry, importsOf("inline.js", inline(r.argv, arg, "-e"))...)
 	}
 	e.walkProject(func(rel string, text func() []byte) {
-		s.local = append(s.local, strings.TrimSuffix(filepath.Base(rel), filepath.Ext(rel)), topDir(rel))
-		add(rel, text())
+		name := stem(rel)
+		s.local = append(s.local, name, topDir(rel))
+		s.byFile[name] = append(s.byFile[name], importsOf(rel, text())...)
 	})
-	slices.Sort(s.imports)
-	s.imports = slices.Compact(s.imports)
-	slices.Sort(s.local)
-	s.local = slices.Compact(s.local)
+	s.own = s.reach(entry)
+	s.imports = slices.Clone(s.own)
+	for _, list := range s.byFile {
+		s.imports = append(s.imports, list...)
+	}
+	s.imports, s.local = union(s.imports, nil), union(s.local, nil)
 	return s
 }
 
-// inline gives the program text that follows flag, when arg is that text.
-func inline(argv []string, arg, flag string) string {
-	if i := slices.Index(argv, flag); i >= 0 && i+1 < len(argv) && argv[i+1] == arg {
-		return arg + "\n"
+// importsOf reads the imports of one file, by its extension.
+func importsOf(name string, text []byte) []string {
+	switch filepath.Ext(name) {
+	case ".py":
+		return heal.PythonImports(text)
+	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx":
+		return heal.NodeImports(text)
 	}
-	return ""
+	return nil
+}
+
+// reach follows the imports of the program through the project's own modules.
+func (s source) reach(entry []string) []string {
+	seen := map[string]bool{}
+	for queue := entry; len(queue) > 0; queue = queue[1:] {
+		if module := queue[0]; !seen[module] {
+			seen[module] = true
+			for _, part := range strings.FieldsFunc(module, func(r rune) bool { return r == '.' || r == '/' }) {
+				queue = append(queue, s.byFile[part]...)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }
+
+// inline gives the program text that follows flag, when arg is that text.
+func inline(argv []string, arg, flag string) []byte {
+	if i := slices.Index(argv, flag); i >= 0 && i+1 < len(argv) && argv[i+1] == arg {
+		return []byte(arg + "\n")
+	}
+	return nil
 }
 
 // hostPath is where the host has what a box sees as arg.
@@ -130,7 +153,7 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 		return m
 	}
 	missing := e.absent(ctx, r, d.Ecosystem)
-	for _, more := range rules.Plan(d.Ecosystem, r.source.imports, func(module string) bool { return !missing[module] }, r.source.local, "") {
+	for _, more := range rules.Plan(d.Ecosystem, r.source.own, func(module string) bool { return !missing[module] }, r.source.local, "") {
 		if more.Action == "install" && more.Manager == m.Manager && (more.Trust == heal.Known || more.Trust == heal.Listed && !e.OnlyKnown) {
 			m.Packages = union(m.Packages, more.Packages)
 			m.Verify = union(m.Verify, more.Verify)
