@@ -16,6 +16,7 @@ import (
 
 	"kintsugi/agent"
 	"kintsugi/agent/event"
+	"kintsugi/agent/heal"
 	"kintsugi/agent/tool"
 )
 
@@ -211,6 +212,28 @@ func TestRulesNameTheWheel(t *testing.T) {
 	data, err := fs.ReadFile(load(t, "missing-module").Rules(), "maps/import.tsv")
 	if err != nil || !strings.Contains(string(data), "\nkintsugi_pottery\tkintsugi-pottery\t") {
 		t.Errorf("%q, %v", data, err)
+	}
+}
+
+// The rules that heal the lesson's break name its wheel, and vouch for it.
+func TestRulesHealTheBreak(t *testing.T) {
+	t.Parallel()
+	l := load(t, "missing-module")
+	rules, err := heal.Load(l.Rules())
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := l.code(*l.Steps[0].Call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := rules.Diagnose(heal.Input{
+		Text: "Traceback (most recent call last):\n  File \"main.py\", line 2, in <module>\n    " + strings.Split(code, "\n")[1] +
+			"\nModuleNotFoundError: No module named 'kintsugi_pottery'\n",
+		Exit: 1, Imports: []string{"kintsugi_pottery"},
+	})
+	if d.Heal != heal.Auto || len(d.Remedies) == 0 || d.Remedies[0].Packages[0] != "kintsugi-pottery" || d.Remedies[0].Trust != heal.Known {
+		t.Errorf("%+v", d)
 	}
 }
 
