@@ -43,6 +43,10 @@ type box struct {
 	stop      func() bool // ends watching the context
 
 	killed   atomic.Bool
+	most     atomic.Int64 // bytes, the most that was seen
+	bloated  atomic.Bool  // too much memory was seen
+	crowded  atomic.Bool  // as many processes as allowed were seen
+	done     chan struct{}
 	killOnce sync.Once
 	waitOnce func() (sandbox.Result, error)
 }
@@ -63,8 +67,9 @@ func (b *box) start(ctx context.Context) error {
 		return err
 	}
 	files := []int{b.in.theirs, b.out.theirs, b.errOut.theirs, b.status.theirs, b.life.theirs, int(b.slot.users.Fd())}
-	if b.group != nil {
-		files = append(files, b.group.procs...)
+	files = append(files, b.group.joined()...)
+	if err := b.slot.write(b.lease()); err != nil {
+		return fmt.Errorf("lease: %w", err)
 	}
 	first, err := spawn(image, files)
 	b.group.give()
@@ -82,6 +87,22 @@ func (b *box) start(ctx context.Context) error {
 	b.started = time.Now()
 	b.run(ctx)
 	return nil
+}
+
+// lease is what somebody needs to clean up after us.
+func (b *box) lease() lease {
+	l := lease{}
+	if b.pid != 0 {
+		l.Init, l.Born = b.pid, startTime(b.pid)
+	}
+	for _, w := range b.works {
+		if w.own {
+			l.Own = append(l.Own, w.path)
+		} else {
+			l.Works = append(l.Works, w.path)
+		}
+	}
+	return l
 }
 
 func (b *box) links() []*link {
@@ -108,11 +129,7 @@ func (b *box) prepare() (int, error) {
 	if b.group, err = groups.make(h.groupPrefix(b.slot.number), b.limits); err != nil {
 		return -1, err
 	}
-	joined := 0
-	if b.group != nil {
-		joined = len(b.group.procs)
-	}
-	b.program = newPlan(h, &b.spec, b.limits, v, joined).build()
+	b.program = newPlan(h, &b.spec, b.limits, v, b.group).build()
 	return compile(b.program, "box")
 }
 
@@ -142,27 +159,46 @@ func (b *box) open() (err error) {
 	return err
 }
 
-// await reads reports until the program runs or an operation failed.
+// await reads reports until the program runs, or until the box is gone after
+// an operation failed. Two processes report, so the init's birth may come
+// after what init did.
 func (b *box) await() error {
-	for {
+	var failed error
+	for running := false; failed != nil || !running || b.pid == 0; {
 		m, err := b.receive()
 		if err != nil {
-			return fmt.Errorf("the box ended while it was made: %w", err)
+			if failed == nil {
+				failed = fmt.Errorf("the box ended while it was made: %w", err)
+			}
+			return failed
 		}
 		switch m.kind {
 		case reportFailed:
-			return b.explain(m)
+			failed = b.explain(m)
 		case reportBorn:
-			b.pid = int(m.value)
-			b.pidfd, _ = unix.PidfdOpen(b.pid, 0)
+			err = b.born(int(m.value))
 		case reportSocket:
-			if err := b.adopt(m); err != nil {
-				return err
-			}
+			err = b.adopt(m)
 		case reportStarted:
-			return nil
+			running = true
+		}
+		if err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// born notes the box's init.
+func (b *box) born(pid int) (err error) {
+	b.pid = pid
+	if b.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+		return fmt.Errorf("watching a box: %w", err)
+	}
+	if err := b.slot.write(b.lease()); err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	return nil
 }
 
 // reported is one report of a box.
@@ -259,6 +295,10 @@ func (b *box) run(ctx context.Context) {
 			b.in.ours.Close()
 		}()
 	}
+	b.done = make(chan struct{})
+	if !b.group.counts("memory") {
+		go b.watch(b.done)
+	}
 	b.stop = context.AfterFunc(ctx, b.Kill)
 	b.waitOnce = sync.OnceValues(b.wait)
 	go b.waitOnce()
@@ -291,6 +331,7 @@ func (b *box) wait() (sandbox.Result, error) {
 	ended := b.reports(&result)
 	result.Duration = time.Since(b.started)
 	_, usage := reap(b.pid)
+	close(b.done)
 	b.stop()
 	b.copies.Wait()
 	result.Usage = sandbox.Usage{
@@ -331,21 +372,23 @@ func exitOf(status syscall.WaitStatus, result *sandbox.Result) {
 	result.ExitCode = status.ExitStatus()
 }
 
-// measure adds what the control group knows.
+// measure adds what the control group, or the watcher, knows.
 func (b *box) measure(result *sandbox.Result) {
-	if b.group == nil {
-		return
+	if b.group.counts("memory") {
+		result.Usage.Memory = max(result.Usage.Memory, b.group.peak())
 	}
-	if peak := b.group.peak(); peak > 0 {
-		result.Usage.Memory = peak
-	}
-	mechanism := fmt.Sprintf("cgroup v%d ", b.group.version)
+	result.Usage.Memory = max(result.Usage.Memory, b.most.Load())
 	switch {
 	case result.Limit != sandbox.LimitNone:
-	case b.group.killed() > 0:
-		result.Limit, result.Mechanism = sandbox.LimitMemory, mechanism+"memory"
-	case result.ExitCode != 0 && b.group.refused() > 0:
-		result.Limit, result.Mechanism = sandbox.LimitProcesses, mechanism+"pids"
+	case b.bloated.Load():
+		result.Limit, result.Mechanism = sandbox.LimitMemory, watchedMemory
+	case result.ExitCode == 0:
+	case b.group.counts("memory") && b.group.killed() > 0:
+		result.Limit, result.Mechanism = sandbox.LimitMemory, b.group.mechanism("memory")
+	case b.group.counts("pids") && b.group.refused() > 0:
+		result.Limit, result.Mechanism = sandbox.LimitProcesses, b.group.mechanism("pids")
+	case b.crowded.Load():
+		result.Limit, result.Mechanism = sandbox.LimitProcesses, rlimitProcesses
 	}
 }
 
@@ -370,10 +413,15 @@ func (b *box) judge(result *sandbox.Result, ended bool) {
 
 // Usage samples what the box uses now.
 func (b *box) Usage() sandbox.Usage {
-	if b.group == nil {
-		return sandbox.Usage{}
+	if !b.group.counts("memory") || !b.group.counts("pids") {
+		return sample(b.pid)
 	}
-	return b.group.usage()
+	u := b.group.usage()
+	u.Processes = max(0, u.Processes-1) // without init
+	if u.CPU == 0 {
+		u.CPU = sample(b.pid).CPU
+	}
+	return u
 }
 
 // discard gives back what the box held.
@@ -396,5 +444,6 @@ func (b *box) discard() {
 	if b.spec.Capture != "" {
 		unix.Rmdir(workOf(b.spec.Capture))
 	}
+	b.slot.clear()
 	b.slots.put(b.slot)
 }

@@ -289,6 +289,14 @@ func writeFile(path, value string) error {
 	}
 }
 
+// joined are the files that a process writes to, to join the group.
+func (g *group) joined() []int {
+	if g == nil {
+		return nil
+	}
+	return g.procs
+}
+
 // give closes the descriptors that the box's first process has inherited.
 func (g *group) give() {
 	if g == nil {
@@ -298,6 +306,15 @@ func (g *group) give() {
 		unix.Close(fd)
 	}
 	g.procs = nil
+}
+
+// counts says whether the group has a controller. A nil group has none.
+func (g *group) counts(controller string) bool {
+	return g != nil && g.dirs[controller] != ""
+}
+
+func (g *group) mechanism(controller string) string {
+	return fmt.Sprintf("cgroup v%d %s", g.version, controller)
 }
 
 // killed says how many processes the kernel killed for want of memory.

@@ -14,4 +14,7 @@ type Options struct {
 	// share. The default lies below /run for root and below XDG_RUNTIME_DIR
 	// for others.
 	StateDir string
+
+	// withoutGroups behaves as if no control group could be made.
+	withoutGroups bool
 }

@@ -233,6 +233,12 @@ func (p *plan) sendSocket(i int, fd launch.Cell) {
 // out or we are gone; then the whole box goes with it.
 func (p *plan) supervise() {
 	polled := p.polled()
+	p.Note("looking whether we are still wanted")
+	wanted := p.Label()
+	p.Call(unix.SYS_PPOLL, polled, 1, p.Zero(16), 0, 8)
+	p.JumpIf(launch.Cell(polled+4), happened, 0, wanted)
+	p.Call(unix.SYS_EXIT_GROUP, 0)
+	p.Bind(wanted)
 	p.Note("starting the program")
 	target := p.Label()
 	pid := p.Call(unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_VFORK|int(unix.SIGCHLD), 0, 0, 0, 0)
@@ -249,6 +255,10 @@ func (p *plan) supervise() {
 	p.Bind(target)
 	p.target(launch.Cell(polled + 8))
 }
+
+// happened selects the events of a polled descriptor: the upper half of the
+// second word of its entry.
+const happened = 0x7fff0000
 
 // polled makes the array that init polls: our end of the life line, the wall
 // clock, and the deaths of children.
@@ -274,10 +284,8 @@ func signalSet(signals ...unix.Signal) []byte {
 	return binary.LittleEndian.AppendUint64(nil, bits)
 }
 
-// watch is the life of init. The events of each polled descriptor are the
-// upper half of the second word of its entry.
+// watch is the life of init.
 func (p *plan) watch(polled launch.Addr, main launch.Cell) {
-	const happened = 0x7fff0000
 	event := func(i int) launch.Cell { return launch.Cell(polled + launch.Addr(8*i+4)) }
 	loop, dead, onTime, reaping := p.Label(), p.Label(), p.Label(), p.Label()
 	alive := p.Label()

@@ -46,7 +46,7 @@ type plan struct {
 	spec   *sandbox.Spec
 	limits sandbox.Limits
 	view   *view
-	groups int // descriptors from fdGroups on
+	group  *group
 
 	trees  map[*part]launch.Cell // sources that are open
 	opened int                   // overlay directories that are open
@@ -62,8 +62,8 @@ type layerPaths struct {
 	parent, upper, work string
 }
 
-func newPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, groups int) *plan {
-	return &plan{Program: launch.New(), host: h, spec: spec, limits: limits, view: v, groups: groups,
+func newPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, g *group) *plan {
+	return &plan{Program: launch.New(), host: h, spec: spec, limits: limits, view: v, group: g,
 		trees: map[*part]launch.Cell{}, layers: map[*part]*layerPaths{}, made: map[string]bool{}}
 }
 
@@ -102,7 +102,7 @@ func (p *plan) outer(inner launch.Label) {
 	fd := p.Try(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/self/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC)
 	p.Try(unix.SYS_WRITE, fd, "500", 3)
 	p.Note("joining the control group")
-	for i := range p.groups {
+	for i := range p.group.joined() {
 		p.Call(unix.SYS_WRITE, fdGroups+i, "0", 1)
 	}
 	if p.host.privileged {

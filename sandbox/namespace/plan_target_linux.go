@@ -28,6 +28,7 @@ func (p *plan) target(clock launch.Cell) {
 	}
 	p.rlimits()
 	p.drop()
+	p.landlock()
 	p.Note("closing descriptors")
 	p.Call(unix.SYS_CLOSE_RANGE, 3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	p.startClock(clock)
@@ -47,6 +48,7 @@ func (p *plan) rlimits() {
 		{unix.RLIMIT_FSIZE, p.limits.FileSize},
 		{unix.RLIMIT_NOFILE, int64(p.limits.OpenFiles)},
 		{unix.RLIMIT_NPROC, p.processes()},
+		{unix.RLIMIT_DATA, p.data()},
 	} {
 		if r.value < 0 || (r.value == 0 && r.resource != unix.RLIMIT_CORE) {
 			continue
@@ -61,10 +63,19 @@ func (p *plan) processes() int64 {
 	if p.limits.Processes <= 0 {
 		return -1
 	}
-	if p.groups > 0 {
+	if p.group.counts("pids") {
 		return int64(p.limits.Processes) + 32
 	}
 	return int64(p.limits.Processes) + 1
+}
+
+// data is the limit of one process's memory where no control group counts all
+// of them together.
+func (p *plan) data() int64 {
+	if p.group.counts("memory") {
+		return -1
+	}
+	return p.limits.Memory
 }
 
 // rlimit lowers a limit; one that is lower already stays.

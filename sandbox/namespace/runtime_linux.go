@@ -20,6 +20,9 @@ type Runtime struct {
 	slots   func() (*slots, error)
 	null    func() (int, error)
 	groups  func() (*cgroups, error)
+
+	mu     sync.Mutex
+	answer *sandbox.Availability
 }
 
 // New returns the embedded runtime. Nothing is looked up until it is used.
@@ -28,12 +31,19 @@ func New(o Options) *Runtime {
 	r.host = sync.OnceValues(func() (*host, error) { return inspect(o) })
 	r.slots = sync.OnceValues(func() (*slots, error) {
 		h, err := r.host()
-		return &slots{host: h}, err
+		if err != nil {
+			return nil, err
+		}
+		c, err := r.groups()
+		return &slots{host: h, groups: c}, err
 	})
 	r.groups = sync.OnceValues(func() (*cgroups, error) {
 		h, err := r.host()
 		if err != nil {
 			return nil, err
+		}
+		if o.withoutGroups {
+			return &cgroups{why: "control groups are switched off"}, nil
 		}
 		return findCgroups(h), nil
 	})
@@ -58,6 +68,9 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 	if err != nil {
 		return nil, err
 	}
+	if err := r.require(&spec); err != nil {
+		return nil, err
+	}
 	place, err := s.get()
 	if err != nil {
 		return nil, err
@@ -68,6 +81,25 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 		return nil, err
 	}
 	return b, nil
+}
+
+// require refuses a spec that asks for more than the kernel can keep here.
+func (r *Runtime) require(spec *sandbox.Spec) error {
+	if len(spec.Require) == 0 || spec.BestEffort {
+		return nil
+	}
+	h, err := r.host()
+	if err != nil {
+		return err
+	}
+	c, err := r.groups()
+	if err != nil {
+		return err
+	}
+	if missing := report(h, c).Missing(spec.Require); len(missing) > 0 {
+		return unkept(missing)
+	}
+	return nil
 }
 
 // check refuses a spec that makes no sense, in one line.
@@ -89,19 +121,17 @@ func check(spec *sandbox.Spec) error {
 	return nil
 }
 
-// Reconcile removes what killed workbenches left behind.
-func (r *Runtime) Reconcile(context.Context) (sandbox.Reclaimed, error) {
-	return sandbox.Reclaimed{}, nil
-}
-
-// Probe finds out whether boxes can be made by making one.
+// Probe finds out whether boxes can be made, by making one. The answer is
+// kept.
 func (r *Runtime) Probe(ctx context.Context) sandbox.Availability {
-	b, err := r.Start(ctx, sandbox.Spec{Argv: []string{"/bin/true"}})
-	if err != nil {
-		return sandbox.Availability{Reason: err.Error()}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.answer == nil {
+		answer := r.probe(ctx)
+		if ctx.Err() != nil {
+			return answer
+		}
+		r.answer = &answer
 	}
-	if _, err := b.Wait(); err != nil {
-		return sandbox.Availability{Reason: err.Error()}
-	}
-	return sandbox.Availability{OK: true}
+	return *r.answer
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +32,9 @@ type slot struct {
 
 // slots hands out slots.
 type slots struct {
-	host *host
+	host   *host
+	groups *cgroups
+
 	mu   sync.Mutex
 	free []*slot
 	next int
@@ -74,23 +75,20 @@ func (s *slots) open() (*slot, error) {
 func (s *slots) claim() (*os.File, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	all := leases{s.host.stateDir}
 	for s.next < maxSlots {
 		number := s.next
 		s.next++
-		f, err := os.OpenFile(s.host.leasePath(number), os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := all.claim(number)
 		if err != nil {
-			return nil, 0, fmt.Errorf("lease: %w", err)
+			return nil, 0, err
 		}
-		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+		if f != nil {
+			sweep(f, s.host.groupPrefix(number), s.groups)
 			return f, number, nil
 		}
-		f.Close()
 	}
 	return nil, 0, fmt.Errorf("%d boxes are alive; wait for some to end", maxSlots)
-}
-
-func (h *host) leasePath(number int) string {
-	return filepath.Join(h.stateDir, fmt.Sprintf("slot-%04d", number))
 }
 
 // userLimits are lowered in the box's user name space, so that what a program

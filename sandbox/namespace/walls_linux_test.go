@@ -82,6 +82,11 @@ func TestHostIsReadOnly(t *testing.T) {
 			t.Errorf("%s can be written", path)
 		}
 	}
+	if r := newRuntime(t); landlockABI() >= oldestLandlock {
+		if o := run(t, r, sh("chmod 755 / /dev && echo x >/x")); o.ExitCode == 0 {
+			t.Error("the root can be opened for writing")
+		}
+	}
 	shell(t, r, "for d in /tmp /var/tmp /run /dev/shm $HOME; do echo x >$d/x && cat $d/x; done", "x\nx\nx\nx\nx\n")
 }
 
