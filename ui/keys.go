@@ -144,12 +144,16 @@ func keyName(k string) string {
 	}
 	parts := strings.Split(k, "+")
 	if len(parts) < 2 || k == "+" {
+		if len(k) > 1 {
+			return strings.ToUpper(k)
+		}
 		return k
 	}
 	for i, p := range parts[:len(parts)-1] {
 		parts[i] = strings.ToUpper(p[:1]) + p[1:]
 	}
 	last := parts[len(parts)-1]
+	parts[len(parts)-1] = strings.ToUpper(last)
 	if len(last) > 1 {
 		parts[len(parts)-1] = keyName(last)
 	}

@@ -45,8 +45,11 @@ type base struct {
 	l      *look.Look
 	now    time.Time
 	src    scroll.Source
-	newest bool // something came while the reader looked elsewhere
+	seen   int64 // the last event taken over
 }
+
+// old says that a step has not changed since the last Sync and never will.
+func (b *base) old(st *event.Step) bool { return st.LastSeq <= b.seen && over(st) }
 
 func (b *base) Tick(now time.Time)   { b.now = now }
 func (b *base) Resize(w, h int)      { b.w, b.h = max(w, 1), max(h, 1) }

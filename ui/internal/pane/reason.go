@@ -33,15 +33,13 @@ type Reason struct {
 
 // thought is one step, or a note between steps.
 type thought struct {
-	st    *event.Step
-	note  *event.Note
-	think md.Doc
-	text  md.Doc
-	nt    int // chunks taken over
-	nx    int
-	words int
-	done  bool // answered from the step's answer
-	cache map[scroll.ID]cached
+	st                *event.Step
+	note              *event.Note
+	thinkDoc, textDoc md.Doc
+	nt, nx            int // chunks taken over
+	words             int
+	done              bool // answered from the step's answer
+	cache             map[scroll.ID]cached
 }
 
 type cached struct {
@@ -75,6 +73,9 @@ func (p *Reason) Name() string { return "Reasoning" }
 func (p *Reason) Sync(s *event.State) {
 	p.lesson, p.model = s.Session.Lesson, s.Model
 	for _, st := range s.Steps {
+		if p.old(st) {
+			continue
+		}
 		t := p.index[st]
 		if t == nil {
 			p.takeNotes(s, st.FirstSeq)
@@ -82,9 +83,9 @@ func (p *Reason) Sync(s *event.State) {
 			p.index[st] = t
 			p.entries = append(p.entries, t)
 		}
-		t.sync()
 	}
 	p.takeNotes(s, s.Seq+1)
+	p.seen = s.Seq
 }
 
 // takeNotes takes over the notes that were written before an event.
@@ -95,19 +96,26 @@ func (p *Reason) takeNotes(s *event.State, before int64) {
 	}
 }
 
-func (t *thought) sync() {
+// think is the chain of thought as far as it has come.
+func (t *thought) think() *md.Doc {
 	for ; t.nt < len(t.st.Thinking); t.nt++ {
 		chunk := t.st.Thinking[t.nt]
 		t.words += len(strings.Fields(chunk))
-		t.think.Write(chunk)
+		t.thinkDoc.Write(chunk)
 	}
+	return &t.thinkDoc
+}
+
+// text is what the agent says, as far as it has come.
+func (t *thought) text() *md.Doc {
 	for ; t.nx < len(t.st.Text); t.nx++ {
-		t.text.Write(t.st.Text[t.nx])
+		t.textDoc.Write(t.st.Text[t.nx])
 	}
-	if t.st.Answer != "" && t.text.Empty() && !t.done {
-		t.text.Write(t.st.Answer)
+	if t.st.Answer != "" && !t.done && t.textDoc.Empty() {
+		t.textDoc.Write(t.st.Answer)
 		t.done = true
 	}
+	return &t.textDoc
 }
 
 func part(entry, part, i int) scroll.ID {
@@ -127,14 +135,14 @@ func (p *Reason) size(t *thought, which int) int {
 	case partTask:
 		return one(t.st.Task != "")
 	case partThinkHead:
-		return one(!t.think.Empty())
+		return one(!t.think().Empty())
 	case partThink:
 		if p.folded(t) {
 			return 0
 		}
-		return t.think.Len()
+		return t.think().Len()
 	case partText:
-		return t.text.Len()
+		return t.text().Len()
 	case partCall:
 		return len(t.st.Calls)
 	case partNote:
@@ -158,7 +166,7 @@ func (p *Reason) folded(t *thought) bool {
 	case Hidden:
 		return true
 	}
-	return over(t.st) || len(t.st.Calls) > 0 || !t.text.Empty()
+	return over(t.st) || len(t.st.Calls) > 0 || !t.text().Empty()
 }
 
 // First implements scroll.Source.
@@ -220,7 +228,7 @@ func (p *Reason) Rows(id scroll.ID) []string {
 	if i >= p.size(t, which) {
 		return nil
 	}
-	frozen := t.st != nil && over(t.st) && which != partThinkHead || which == partThink && i < t.think.Len()-2 || which == partText && i < t.text.Len()-2
+	frozen := t.st != nil && over(t.st) && which != partThinkHead || which == partThink && i < t.think().Len()-2 || which == partText && i < t.text().Len()-2
 	if !frozen {
 		return p.draw(t, which, i)
 	}
@@ -236,9 +244,9 @@ func (p *Reason) draw(t *thought, which, i int) []string {
 	w := max(p.w-2*margin, 1)
 	switch which {
 	case partThink:
-		return p.pad(t.think.Rows(i, w, p.l, p.l.Thinking))
+		return p.pad(t.think().Rows(i, w, p.l, p.l.Thinking))
 	case partText:
-		return p.pad(t.text.Rows(i, w, p.l, p.l.Text))
+		return p.pad(t.text().Rows(i, w, p.l, p.l.Text))
 	}
 	return p.pad(render(p.rows(t, which, i, w), w, p.l))
 }

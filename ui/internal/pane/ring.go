@@ -172,6 +172,58 @@ func (r *ring) render(n, w int, l *look.Look) []string {
 	return ln.rows
 }
 
+// backlog is output that becomes lines when someone looks at it.
+type backlog struct {
+	ring    ring
+	waiting []event.Output
+	size    int // bytes that wait
+	held    int // bytes taken since the last drop
+}
+
+// maxWaiting is how many bytes wait before they become lines anyway, which
+// bounds them.
+const maxWaiting = 1 << 20
+
+// add takes a chunk and returns how many bytes more are held.
+func (b *backlog) add(o event.Output) int {
+	b.waiting = append(b.waiting, o)
+	b.size += len(o.Text)
+	before := b.held
+	b.held += len(o.Text)
+	if b.size > maxWaiting {
+		b.lines()
+		b.held = min(b.held, b.ring.bytes())
+	}
+	return b.held - before
+}
+
+// lines turns what waits into lines.
+func (b *backlog) lines() *ring {
+	for _, o := range b.waiting {
+		b.ring.write(o)
+	}
+	b.waiting, b.size = nil, 0
+	return &b.ring
+}
+
+// drop forgets all output but its number of lines. It returns the bytes freed.
+func (b *backlog) drop() int {
+	r := b.lines()
+	*r = ring{first: r.end(), lost: r.lost}
+	held := b.held
+	b.held = 0
+	return held
+}
+
+// bytes is the size of the text in the ring.
+func (r *ring) bytes() int {
+	n := 0
+	for i := range r.lines {
+		n += len(r.lines[i].text)
+	}
+	return n
+}
+
 // escape is how the log shows the start of a control sequence that it made
 // harmless.
 const escape = "␛["

@@ -20,7 +20,13 @@ type Sandbox struct {
 	last     *event.AttemptState // the newest attempt
 	lastStep *event.Step
 	verbose  bool // installers' output is shown in full
+	held     int  // bytes of output in all sections
+	shed     int  // sections before this one have given up their output
 }
+
+// maxHeld bounds the output that the pane keeps of all attempts together, in
+// bytes; the oldest goes first. The session's log has it all.
+const maxHeld = 32 << 20
 
 // sectionKind tells attempts from what stands between them.
 type sectionKind uint8
@@ -36,9 +42,9 @@ type section struct {
 	kind    sectionKind
 	step    *event.Step
 	attempt *event.AttemptState
-	out     ring
-	read    int // outputs taken over
-	install ring
+	out     backlog
+	install backlog
+	read    int            // outputs taken over
 	got     map[string]int // outputs taken over of each remedy
 	kept    [2]cached      // head and foot, once nothing changes any more
 }
@@ -68,9 +74,24 @@ func (p *Sandbox) Name() string { return "Sandbox" }
 // Sync implements Pane.
 func (p *Sandbox) Sync(s *event.State) {
 	for _, st := range s.Steps {
+		if p.old(st) {
+			continue
+		}
 		for _, a := range st.Attempts {
 			p.attempt(st, a)
 		}
+	}
+	p.seen = s.Seq
+	p.trim()
+}
+
+// trim lets the oldest sections give up their output when all hold too much.
+func (p *Sandbox) trim() {
+	for p.held > maxHeld && p.shed < len(p.sections)-1 {
+		s := p.sections[p.shed]
+		p.held -= s.out.drop() + s.install.drop()
+		s.kept = [2]cached{}
+		p.shed++
 	}
 }
 
@@ -78,7 +99,7 @@ func (p *Sandbox) attempt(st *event.Step, a *event.AttemptState) {
 	sec := p.section(a, runs, st, a)
 	p.last, p.lastStep = a, st
 	for ; sec.read < len(a.Output); sec.read++ {
-		sec.out.write(a.Output[sec.read])
+		p.held += sec.out.add(a.Output[sec.read])
 	}
 	if p.drain {
 		a.Output, sec.read = nil, 0
@@ -88,7 +109,7 @@ func (p *Sandbox) attempt(st *event.Step, a *event.AttemptState) {
 	}
 	join := p.section(joinKey{a}, joint, st, a)
 	for _, r := range a.Remedies {
-		join.take(r, p.drain)
+		p.held += join.take(r, p.drain)
 	}
 }
 
@@ -105,23 +126,26 @@ func (p *Sandbox) section(key any, kind sectionKind, st *event.Step, a *event.At
 	return sec
 }
 
-func (s *section) take(r *event.RemedyState, drain bool) {
+// take takes over what an installer printed and returns how many bytes.
+func (s *section) take(r *event.RemedyState, drain bool) int {
+	held := 0
 	for n := s.got[r.ID]; n < len(r.Output); n++ {
-		s.install.write(r.Output[n])
+		held += s.install.add(r.Output[n])
 	}
 	s.got[r.ID] = len(r.Output)
 	if drain {
 		r.Output, s.got[r.ID] = nil, 0
 	}
+	return held
 }
 
 // lines is the ring whose lines a section shows, nil for none.
 func (p *Sandbox) lines(s *section) *ring {
 	if s.kind == runs {
-		return &s.out
+		return s.out.lines()
 	}
 	if p.verbose {
-		return &s.install
+		return s.install.lines()
 	}
 	return nil
 }
@@ -228,7 +252,7 @@ func (p *Sandbox) head(i int, s *section) []cell.Row {
 		}, p.w-1, cell.Row{cell.S(p.l.Text, "   ")})...)
 	}
 	rows = append(rows, p.title(s))
-	if gone := s.out.first; gone > 0 {
+	if gone := s.out.lines().first; gone > 0 {
 		rows = append(rows, cell.Row{cell.S(p.l.Muted, "   … "+look.Plural(gone, "earlier line")+" not kept")})
 	}
 	return rows
@@ -261,8 +285,8 @@ func ruled(l *look.Look, row cell.Row, w int) cell.Row {
 // foot tells what the log left out and which limit was hit.
 func (p *Sandbox) foot(s *section) []cell.Row {
 	var rows []cell.Row
-	if s.out.lost > 0 {
-		rows = append(rows, cell.Row{cell.S(p.l.Muted, "   … "+look.Bytes(s.out.lost)+" more in the session's side file")})
+	if lost := s.out.lines().lost; lost > 0 {
+		rows = append(rows, cell.Row{cell.S(p.l.Muted, "   … "+look.Bytes(lost)+" more in the session's side file")})
 	}
 	if e := s.attempt.End; e != nil && e.Limit != "" {
 		text := " " + p.l.Glyphs.Limit + " stopped: " + e.Limit + " limit"

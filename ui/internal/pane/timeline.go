@@ -28,6 +28,7 @@ type branch struct {
 	nodes  []node
 	seq    int64
 	final  bool
+	stale  bool // nodes are older than the step
 	folded bool
 }
 
@@ -72,18 +73,28 @@ func (p *Timeline) Name() string { return "Timeline" }
 func (p *Timeline) Sync(s *event.State) {
 	p.asks = s.Asks
 	for _, st := range s.Steps {
+		if p.old(st) {
+			continue
+		}
 		b := p.index[st]
 		if b == nil {
 			b = &branch{st: st}
 			p.index[st] = b
 			p.steps = append(p.steps, b)
 		}
-		if b.final && b.seq == st.LastSeq {
-			continue
+		if !b.final || b.seq != st.LastSeq {
+			b.seq, b.final, b.stale = st.LastSeq, over(st), true
 		}
-		b.seq, b.final = st.LastSeq, over(st)
-		b.nodes = p.nodes(st)
 	}
+	p.seen = s.Seq
+}
+
+// list is the entries of a step, made when someone looks at them.
+func (p *Timeline) list(b *branch) []node {
+	if b.stale {
+		b.nodes, b.stale = p.nodes(b.st), false
+	}
+	return b.nodes
 }
 
 // nodes lists the entries of a step in the order in which they happened.
@@ -113,20 +124,20 @@ func (p *Timeline) nodes(st *event.Step) []node {
 	return nodes
 }
 
-// visible is the number of entries of a step that are shown.
-func (b *branch) visible() int {
-	if b.folded {
+// visible is the number of entries of step i that are shown.
+func (p *Timeline) visible(i int) int {
+	if p.steps[i].folded {
 		return 1
 	}
-	return len(b.nodes)
+	return len(p.list(p.steps[i]))
 }
 
 func (p *Timeline) node(id scroll.ID) *node {
 	b, i := split(id)
-	if b < 0 || b >= len(p.steps) || i >= p.steps[b].visible() {
+	if b < 0 || b >= len(p.steps) || i >= p.visible(b) {
 		return nil
 	}
-	return &p.steps[b].nodes[i]
+	return &p.list(p.steps[b])[i]
 }
 
 // First implements scroll.Source.
@@ -138,13 +149,13 @@ func (p *Timeline) Last() (scroll.ID, bool) {
 	if n == 0 {
 		return 0, false
 	}
-	return at(n-1, p.steps[n-1].visible()-1), true
+	return at(n-1, p.visible(n-1)-1), true
 }
 
 // Next implements scroll.Source.
 func (p *Timeline) Next(id scroll.ID) (scroll.ID, bool) {
 	b, i := split(id)
-	if b < len(p.steps) && i+1 < p.steps[b].visible() {
+	if b < len(p.steps) && i+1 < p.visible(b) {
 		return at(b, i+1), true
 	}
 	return at(b+1, 0), b+1 < len(p.steps)
@@ -157,12 +168,12 @@ func (p *Timeline) Prev(id scroll.ID) (scroll.ID, bool) {
 		return p.Last()
 	}
 	if i > 0 {
-		return at(b, min(i, p.steps[b].visible())-1), true
+		return at(b, min(i, p.visible(b))-1), true
 	}
 	if b == 0 {
 		return 0, false
 	}
-	return at(b-1, p.steps[b-1].visible()-1), true
+	return at(b-1, p.visible(b-1)-1), true
 }
 
 // Rows implements scroll.Source.
