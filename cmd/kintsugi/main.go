@@ -90,6 +90,7 @@ Without a command it opens the workbench.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newExplain(), newDoctor(), newSessions())
+	root.AddCommand(newRun(), newExplain(), newDiff(), newApply(), newRewind(),
+		newDoctor(), newSessions(), newPicture())
 	return root
 }

@@ -35,6 +35,7 @@ type session struct {
 	engine  *agent.Engine
 	project agent.Project
 	file    string
+	about   event.Session
 	steps   int
 	store   *store
 }
@@ -47,14 +48,14 @@ type watchedLog struct {
 	show func(event.Event)
 }
 
-// Append implements event.Appender.
+// Append implements event.Appender. The watcher sees events in their order.
 func (l *watchedLog) Append(b event.Body) (event.Event, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	e, err := l.Log.Append(b)
 	if err != nil {
 		return e, err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.show != nil {
 		l.show(e)
 	} else {
@@ -153,12 +154,20 @@ func loadRules(p places) func() (*heal.Rules, error) {
 }
 
 func (s *session) announce(rt sandbox.Runtime, o sessionOptions) error {
-	_, err := s.log.Append(event.Session{
+	s.about = event.Session{
 		Version: event.Version, ID: s.id, Runtime: rt.Name(), Project: s.project.Path, Title: o.title, Lesson: o.lesson,
-	})
+	}
+	_, err := s.log.Append(s.about)
 	if err == nil && s.project.Note != "" {
 		_, err = s.log.Append(event.Note{Level: "info", Text: s.project.Note})
 	}
+	return err
+}
+
+// relabel says that what follows is a lesson.
+func (s *session) relabel(lesson string) error {
+	s.about.Lesson, s.about.Title = lesson, "lesson "+lesson
+	_, err := s.log.Append(s.about)
 	return err
 }
 

@@ -62,7 +62,12 @@ func (d draft) Commit() (agent.Saved, error) {
 		return agent.Saved{}, err
 	}
 	saved := agent.Saved{ID: c.ID, Parent: c.Parent}
-	for change, err := range d.s.Changes(c.ID) {
+	step, err := d.s.CompareStep(c.ID)
+	if err != nil {
+		return saved, err
+	}
+	defer step.Close()
+	for change, err := range step.Changes() {
 		if err != nil {
 			return saved, err
 		}

@@ -27,14 +27,20 @@ func TestStories(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/stories",
 		RequireExplicitExec: true,
-		Setup:               storySetup,
+		Setup:               storySetup(t.TempDir()),
 		Condition:           storyCondition(t),
 	})
 }
 
-// storySetup gives each story a home of its own and the system's programs.
-func storySetup(env *testscript.Env) error {
-	home := filepath.Join(env.WorkDir, ".home")
+// storySetup gives each story a home of its own, beside its folder, and the
+// system's programs.
+func storySetup(homes string) func(*testscript.Env) error {
+	return func(env *testscript.Env) error {
+		return storyEnv(env, filepath.Join(homes, filepath.Base(env.WorkDir)))
+	}
+}
+
+func storyEnv(env *testscript.Env, home string) error {
 	env.Setenv("HOME", home)
 	env.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
 	env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))

@@ -98,6 +98,9 @@ func (c *controller) begin(ctx context.Context, o workbenchOptions) error {
 	if name == "" {
 		return nil
 	}
+	if err := c.s.relabel(name); err != nil {
+		return err
+	}
 	err := c.s.play(ctx, name)
 	var missing *model.Error
 	if err == nil && errors.As(found, &missing) && o.lesson == "" {
@@ -116,8 +119,8 @@ func (c *controller) findModel(ctx context.Context, want string) error {
 		return err
 	}
 	name := want
-	if name == "" && len(list) > 0 {
-		name = list[0].Name
+	if name == "" {
+		name = preferred(ctx, o, list)
 	}
 	if name == "" {
 		return &model.Error{Kind: model.NoModel, Text: "the model server has no model", Command: "ollama pull qwen3:4b"}
@@ -125,6 +128,19 @@ func (c *controller) findModel(ctx context.Context, want string) error {
 	c.loop.Model, c.loop.Name = o, name
 	_, err = c.s.log.Append(event.Model{Name: name, Provider: o.Name(), State: "idle"})
 	return err
+}
+
+// preferred is the first model that can call tools, else the first.
+func preferred(ctx context.Context, o *model.Ollama, list []model.Info) string {
+	for _, m := range list {
+		if caps, err := o.Capabilities(ctx, m.Name); err == nil && caps.Tools {
+			return m.Name
+		}
+	}
+	if len(list) > 0 {
+		return list[0].Name
+	}
+	return ""
 }
 
 // completeFile lists the files that begin with what was typed.

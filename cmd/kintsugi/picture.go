@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"kintsugi/agent/event"
+	"kintsugi/themes"
+	"kintsugi/ui/still"
+)
+
+// pictureFlags are the flags of kintsugi picture.
+type pictureFlags struct {
+	theme, size, out string
+}
+
+func newPicture() *cobra.Command {
+	var o pictureFlags
+	cmd := &cobra.Command{
+		Use:   "picture [SESSION]",
+		Short: "Draw the workbench as it showed a session, as SVG or as text",
+		Args:  cobra.MaximumNArgs(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.draw(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.theme, "theme", themes.Dark, "colours")
+	f.StringVar(&o.size, "size", "120x36", "columns x rows")
+	f.StringVarP(&o.out, "out", "o", "", "write an SVG picture to this file instead of text to the screen")
+	return cmd
+}
+
+func (o pictureFlags) draw(cmd *cobra.Command, args []string) error {
+	var w, h int
+	if n, err := fmt.Sscanf(o.size, "%dx%d", &w, &h); n != 2 || err != nil || w < 20 || h < 5 || w > 400 || h > 200 {
+		return fmt.Errorf("--size %s: want columns x rows, such as 120x36", o.size)
+	}
+	p, err := findPlaces()
+	if err != nil {
+		return err
+	}
+	theme, err := themes.Load(o.theme, os.DirFS(filepath.Join(p.config, "themes")))
+	if err != nil {
+		return err
+	}
+	sum, err := findSession(p, args)
+	if err != nil {
+		return err
+	}
+	events, err := event.ReadFile(event.Path(sum.Dir))
+	if err != nil {
+		return err
+	}
+	frame := still.Frame(event.Fold(events), w, h, theme)
+	if o.out == "" {
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), frame)
+		return err
+	}
+	return os.WriteFile(o.out, still.SVG(frame, theme, "kintsugi"), 0o644)
+}
+
+// findSession finds the session that args name, or the newest.
+func findSession(p places, args []string) (event.Summary, error) {
+	list, err := event.Sessions(p.sessions)
+	if err != nil {
+		return event.Summary{}, err
+	}
+	for _, s := range list {
+		o := changesOptions{}
+		if len(args) == 1 {
+			o.session = args[0]
+		}
+		if o.session == "" || o.means(s, p) {
+			return s, nil
+		}
+	}
+	if len(args) == 1 {
+		return event.Summary{}, fmt.Errorf("there is no session %s; see: kintsugi sessions", args[0])
+	}
+	return event.Summary{}, errors.New("there is no session yet; run something first")
+}
