@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,17 +14,21 @@ import (
 	"kintsugi/sandbox"
 )
 
-// The test binary runs itself in three roles: as the tests, as the tests again
-// under an ordinary user, and inside boxes as a probe that makes one system
-// call and prints what came of it.
+// The test binary runs itself in other roles: as the tests again under an
+// ordinary user, inside boxes as a probe that makes one system call and prints
+// what came of it, and as a workbench that is killed.
 const (
 	probeEnv = "KINTSUGI_TEST_PROBE"
-	againEnv = "KINTSUGI_TEST_AGAIN"
+	benchEnv = "KINTSUGI_TEST_WORKBENCH"
 )
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(probeEnv); name != "" {
 		fmt.Println(probes[name]())
+		return
+	}
+	if script := os.Getenv(benchEnv); script != "" {
+		workbench(script)
 		return
 	}
 	os.Exit(m.Run())
@@ -58,7 +61,7 @@ func TestAgainAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(binary, "-test.v", "-test.timeout=60s")
 	cmd.Dir = home
-	cmd.Env = []string{againEnv + "=1", "HOME=" + home, "TMPDIR=" + home, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + home}
+	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + home}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -69,21 +72,14 @@ func TestAgainAsOrdinaryUser(t *testing.T) {
 	}
 }
 
+// copyFile copies by another program, since no file may be open for writing
+// here while it is run.
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
+	if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := out.Close(); err != nil {
+	if err := os.Chmod(to, 0o755); err != nil {
 		t.Fatal(err)
 	}
 }
