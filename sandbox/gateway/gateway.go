@@ -215,6 +215,12 @@ func (g *Gateway) newAdapter(eco string, ups []Upstream) adapter {
 		return &pip{g: g, up: ups[0]}
 	case "npm":
 		return &npm{g: g, up: ups[0]}
+	case "go":
+		return &gomod{g: g, ups: ups}
+	case "cargo":
+		return &cargo{g: g, up: ups[0]}
+	case "gem":
+		return &gem{g: g, up: ups[0]}
 	case "apt":
 		return &apt{g: g, ups: ups}
 	}

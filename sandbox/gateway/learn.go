@@ -102,7 +102,7 @@ const askTime = 20 * time.Second
 
 func (l Learner) one(ctx context.Context, eco string) Learned {
 	ask := map[string]func(context.Context) (Learned, error){
-		"pip": l.pip, "npm": l.npm, "apt": l.apt,
+		"pip": l.pip, "npm": l.npm, "go": l.gomod, "cargo": l.cargo, "gem": l.gem, "apt": l.apt,
 	}[eco]
 	if ask == nil {
 		return Learned{Notes: []Note{{eco, "unknown ecosystem"}}}

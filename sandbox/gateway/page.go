@@ -46,6 +46,8 @@ type wanted struct {
 	up                     *Upstream
 	// renew asks the upstream although the page is fresh.
 	renew bool
+	// forever says that the page never changes.
+	forever bool
 	// shape turns the upstream's page into what is kept; nil keeps it.
 	shape func(head pageHead, body []byte) ([]byte, error)
 }
@@ -66,7 +68,7 @@ func (g *Gateway) page(ctx context.Context, w wanted) (*page, error) {
 
 func (g *Gateway) freshPage(ctx context.Context, w wanted) (*page, error) {
 	have, err := g.store.page(w)
-	if err == nil && !w.renew && g.fresh(have) {
+	if err == nil && !w.renew && (w.forever || g.fresh(have)) {
 		have.hit = true
 		return have, nil
 	}

@@ -25,6 +25,9 @@ type Upstream struct {
 	Auth string `json:"-"`
 	// Sum is the checksum database of Go: "name", "name+key", "name+key url".
 	Sum string `json:"sum,omitempty"`
+	// Any asks the next upstream of the ecosystem whatever goes wrong here, and
+	// not only when there is no such package (go's "|").
+	Any bool `json:"any,omitempty"`
 	// Source are the remaining fields of an apt source, in deb822 form.
 	Source []Field `json:"source,omitempty"`
 }

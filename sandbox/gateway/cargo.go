@@ -1,0 +1,194 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// cargo serves a sparse index of Rust crates:
+//
+//	config.json            where downloads are
+//	se/rd/serde            the versions of a crate, one JSON line each
+//	dl/CRATE/VERSION/download   a version, by the checksum of the index
+type cargo struct {
+	g  *Gateway
+	up Upstream
+}
+
+var (
+	crateName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	crateVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,100}$`)
+)
+
+// crate is one line of the index.
+type crate struct {
+	Name    string `json:"name"`
+	Version string `json:"vers"`
+	Sum     string `json:"cksum"`
+}
+
+func (c *cargo) serve(ctx context.Context, r *request) (answer, error) {
+	p := r.path
+	switch {
+	case len(p) == 1 && p[0] == "config.json":
+		body, err := json.Marshal(map[string]string{"dl": r.base + "/dl"})
+		return bytesAnswer("application/json", body), err
+	case len(p) == 4 && p[0] == "dl" && p[3] == "download":
+		return c.file(ctx, r, p[1], p[2])
+	case len(p) > 1 && strings.Join(p, "/") == cratePath(p[len(p)-1]):
+		return c.index(ctx, r, p[len(p)-1])
+	}
+	return notOurs(r)
+}
+
+// cratePath is where the index keeps a crate.
+func cratePath(name string) string {
+	n := strings.ToLower(name)
+	switch {
+	case n == "":
+		return ""
+	case len(n) < 3:
+		return fmt.Sprintf("%d/%s", len(n), n)
+	case len(n) == 3:
+		return "3/" + n[:1] + "/" + n
+	}
+	return n[:2] + "/" + n[2:4] + "/" + n
+}
+
+func (c *cargo) check(r *request, name, version, file string) error {
+	if !crateName.MatchString(name) {
+		return refuse(statusGrammar, "%.100q is no name of a crate", name)
+	}
+	return r.tell(name, version, file)
+}
+
+func (c *cargo) page(ctx context.Context, name string, renew bool) (*page, error) {
+	pg, err := c.g.page(ctx, wanted{eco: "cargo", name: strings.ToLower(name), url: c.up.join(cratePath(name)), up: &c.up, renew: renew})
+	if err != nil && unreachable(err) {
+		return nil, c.g.absent("cargo", name, err)
+	}
+	return pg, err
+}
+
+func (c *cargo) index(ctx context.Context, r *request, name string) (answer, error) {
+	if err := c.check(r, name, "", ""); err != nil {
+		return answer{}, err
+	}
+	pg, err := c.page(ctx, name, false)
+	if err != nil {
+		return answer{}, err
+	}
+	a := pageAnswer(pg, r.entry)
+	a.kind = "text/plain; charset=utf-8"
+	if c.g.opts.Offline || pg.stale {
+		a = bytesAnswer(a.kind, c.here(pg.body))
+	}
+	return a, nil
+}
+
+// here keeps the versions that need no network.
+func (c *cargo) here(body []byte) []byte {
+	var out []byte
+	for line := range bytes.Lines(body) {
+		var v crate
+		if json.Unmarshal(line, &v) == nil && isHex(v.Sum, 64) && c.g.store.has(sum{"sha256", v.Sum}) {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+func (c *cargo) file(ctx context.Context, r *request, name, version string) (answer, error) {
+	file := name + "-" + version + ".crate"
+	if !crateVersion.MatchString(version) {
+		return answer{}, refuse(statusGrammar, "%.100q is no version of a crate", version)
+	}
+	if err := c.check(r, name, version, file); err != nil {
+		return answer{}, err
+	}
+	v, err := c.find(ctx, name, version)
+	if err != nil {
+		return answer{}, err
+	}
+	a := artefact{
+		eco: "cargo", name: v.Name, version: version, file: file, up: &c.up,
+		sum: sum{"sha256", v.Sum}, kind: "application/gzip",
+	}
+	if !c.g.store.has(a.sum) {
+		if a.url, err = c.address(ctx, v); err != nil {
+			return answer{}, err
+		}
+	}
+	return c.g.artefact(ctx, a, r.entry)
+}
+
+func (c *cargo) find(ctx context.Context, name, version string) (crate, error) {
+	for _, renew := range []bool{false, true} {
+		pg, err := c.page(ctx, name, renew)
+		if err != nil {
+			return crate{}, err
+		}
+		for line := range bytes.Lines(pg.body) {
+			var v crate
+			if json.Unmarshal(line, &v) == nil && v.Name == name && v.Version == version && isHex(v.Sum, 64) {
+				return v, nil
+			}
+		}
+		if !pg.hit {
+			break
+		}
+	}
+	return crate{}, refuse(statusAbsent, "the index has no %s %s", name, version)
+}
+
+// address is where the index says that crates are downloaded.
+func (c *cargo) address(ctx context.Context, v crate) (string, error) {
+	pg, err := c.g.page(ctx, wanted{eco: "cargo", name: "config.json", url: c.up.join("config.json"), up: &c.up})
+	if err != nil {
+		return "", err
+	}
+	var conf struct {
+		DL string `json:"dl"`
+	}
+	if json.Unmarshal(pg.body, &conf) != nil || conf.DL == "" {
+		return "", refuse(statusFailed, "the index does not say where crates are")
+	}
+	return crateAddress(conf.DL, v), nil
+}
+
+// crateAddress fills the markers of a download template; one without markers
+// gets the usual ending.
+func crateAddress(dl string, v crate) string {
+	if !strings.Contains(dl, "{") {
+		return strings.TrimSuffix(dl, "/") + "/" + v.Name + "/" + url.PathEscape(v.Version) + "/download"
+	}
+	prefix := func(name string) string {
+		path := cratePath(name)
+		return path[:strings.LastIndexByte(path, '/')]
+	}
+	exact := prefix(v.Name)
+	if len(v.Name) > 3 {
+		exact = v.Name[:2] + "/" + v.Name[2:4]
+	}
+	return strings.NewReplacer(
+		"{crate}", v.Name, "{version}", url.PathEscape(v.Version), "{prefix}", exact,
+		"{lowerprefix}", prefix(v.Name), "{sha256-checksum}", v.Sum,
+	).Replace(dl)
+}
+
+// crateSource is what replaces cargo's own index. Cargo takes the replacement
+// of a source from its configuration only, not from variables.
+func (c *cargo) setup(base, _ string) Setup {
+	return Setup{
+		Env: []string{"CARGO_NET_RETRY=0", "CARGO_HTTP_PROXY=", "CARGO_HTTP_MULTIPLEXING=false", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL=sparse"},
+		Args: []string{
+			"--config", `source.crates-io.replace-with="gateway"`,
+			"--config", `source.gateway.registry="sparse+` + base + `/cargo/"`,
+		},
+	}
+}
