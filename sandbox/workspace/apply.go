@@ -61,9 +61,6 @@ type ApplyOptions struct {
 	// SkipConflicts takes over the rest when there are conflicts. Without it a
 	// conflict means that nothing is taken over.
 	SkipConflicts bool
-	// Fault, when set, is called before every step with its name; an error
-	// stands for the failure of that step. For tests.
-	Fault func(step string) error
 }
 
 // ErrConflicts says that nothing was applied, because the user changed files
@@ -119,7 +116,7 @@ func (s *Store) Apply(ctx context.Context, id string, sel Selection, o ApplyOpti
 	defer c.Close()
 	p := planner{ctx: ctx, c: c, sel: sel, o: o, rep: Report{DryRun: o.DryRun, Recovered: recovered}}
 	if !o.DryRun {
-		if p.stage, err = s.newStage(project, c, o.Fault); err != nil {
+		if p.stage, err = s.newStage(project, c); err != nil {
 			return p.rep, fmt.Errorf("apply: %w", err)
 		}
 	}

@@ -46,6 +46,7 @@ type record struct {
 	Target rawString    `json:"l,omitzero"`
 	Unsure bool         `json:"u,omitempty"` // changed while the box ran
 	Racy   bool         `json:"r,omitempty"` // times cannot be trusted
+	At     int64        `json:"a"`           // when it was written, nanoseconds since 1970
 	// Up is the inode of the layer's file that is no change by the box: copied
 	// up and left the same, or already applied. Whatever the user does to the
 	// project's file since, the box's is not held against it. For a deletion
@@ -79,10 +80,12 @@ func (s *rawString) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func newRecord(path string, e Entry) record {
+// newRecord describes the project's side at the moment now.
+func newRecord(path string, e Entry, now int64) record {
 	return record{
 		Path: rawString(path), Kind: e.Kind, Mode: e.Mode, Size: e.Size,
 		Mtime: e.Mtime, Ctime: e.Ctime, Ino: e.Ino, Target: rawString(e.Target),
+		At: now, Racy: e.Ctime >= now-racy,
 	}
 }
 
@@ -131,12 +134,11 @@ func (r *recorder) note(c Change) error {
 	if old.Kind == beneath.Directory && c.Kind != Deleted && c.Kind != Retyped {
 		return nil
 	}
-	rec := newRecord(c.Path, old)
+	rec := newRecord(c.Path, old, r.now)
 	if c.Kind == Unchanged {
 		rec.Up = c.New.Ino
 	}
 	rec.Unsure = old.Ctime > r.began && c.Kind != Unchanged && old.Kind != beneath.Directory
-	rec.Racy = old.Ctime >= r.now-racy
 	if old.Kind == beneath.File && old.Size <= maxSum && r.summed+old.Size <= maxSums {
 		r.summed += old.Size
 		var err error
@@ -214,17 +216,21 @@ func readRecords(path string, f func(record)) error {
 // bases are the base records of a stack: what Apply checks the project against.
 type bases map[string]record
 
-// bases loads the records of the layers and of what was applied since.
+// bases loads the records of the layers and of what was applied. The latest of
+// a path holds.
 func (s *Store) bases(uppers []layerDir) (bases, error) {
 	b := bases{}
+	add := func(r record) {
+		if was, ok := b[string(r.Path)]; !ok || was.At <= r.At {
+			b[string(r.Path)] = r
+		}
+	}
 	for _, u := range uppers {
-		err := readRecords(s.layerPath(u.id, "base.jsonl"), func(r record) { b[string(r.Path)] = r })
-		if err != nil {
+		if err := readRecords(s.layerPath(u.id, "base.jsonl"), add); err != nil {
 			return nil, err
 		}
 	}
-	err := readRecords(filepath.Join(s.dir, "applied.jsonl"), func(r record) { b[string(r.Path)] = r })
-	return b, err
+	return b, readRecords(filepath.Join(s.dir, "applied.jsonl"), add)
 }
 
 // untouched says whether c is no change of the box's at all, whatever the user

@@ -19,7 +19,7 @@ var errMeanwhile = errors.New("you changed it meanwhile")
 // commit executes what is staged. With skip a late conflict leaves out that
 // path alone.
 func (g *stage) commit(ctx context.Context, rep *Report, skip bool) error {
-	if err := g.fault("sync"); err != nil {
+	if err := g.s.fault("sync"); err != nil {
 		return err
 	}
 	if err := g.j.durable(); err != nil {
@@ -31,7 +31,7 @@ func (g *stage) commit(ctx context.Context, rep *Report, skip bool) error {
 	err := g.j.forward(func(op operation) error {
 		err := ctx.Err()
 		if err == nil {
-			err = g.fault(op.Do + " " + string(op.Path))
+			err = g.s.fault(op.Do + " " + string(op.Path))
 		}
 		if err == nil {
 			err = g.execute(op)
@@ -50,7 +50,7 @@ func (g *stage) commit(ctx context.Context, rep *Report, skip bool) error {
 	if err := g.project.Sync(); err != nil {
 		return err
 	}
-	if err := g.fault("done"); err != nil {
+	if err := g.s.fault("done"); err != nil {
 		return err
 	}
 	return g.j.setDone()
@@ -189,9 +189,6 @@ func (g *stage) end(err error, rep *Report) error {
 	if g.slots != nil {
 		defer g.slots.Close()
 	}
-	if errors.Is(err, errCrash) {
-		return err
-	}
 	if err == nil {
 		return g.finish()
 	}
@@ -204,25 +201,22 @@ func (g *stage) end(err error, rep *Report) error {
 	return err
 }
 
-// errCrash lets a test's Fault stop Apply as dead as a kill would.
-var errCrash = errors.New("crash")
-
 // finish writes down the new base of what was applied and tidies up. Doing it
 // again does no harm.
 func (g *stage) finish() error {
-	if err := g.fault("record"); err != nil {
+	if err := g.s.fault("record"); err != nil {
 		return err
 	}
 	if err := g.record(); err != nil {
 		return fmt.Errorf("everything was applied, but it could not be written down: %w", err)
 	}
-	if err := g.fault("clean"); err != nil {
+	if err := g.s.fault("clean"); err != nil {
 		return err
 	}
 	if err := beneath.RemoveTree(g.project, g.j.head.Stage); err != nil {
 		return fmt.Errorf("everything was applied, but %s could not be removed: %w", g.j.head.Stage, err)
 	}
-	if err := g.fault("forget"); err != nil {
+	if err := g.s.fault("forget"); err != nil {
 		return err
 	}
 	return g.j.remove()
@@ -250,10 +244,12 @@ func (g *stage) record() error {
 // applied is the base record after an operation; none when the project does
 // not have what the operation made, because the user was there first or since.
 func (g *stage) applied(op operation) (record, bool, error) {
+	now := time.Now().UnixNano()
+	gone := record{Path: op.Path, Up: 1, At: now}
 	parent, name := beneath.Split(string(op.Path))
 	d, err := g.project.Sub(parent)
 	if err != nil {
-		return record{Path: op.Path, Up: 1}, op.Do == doTake, nil
+		return gone, op.Do == doTake, nil
 	}
 	defer d.Close()
 	st, err := d.Lstat(name)
@@ -263,15 +259,15 @@ func (g *stage) applied(op operation) (record, bool, error) {
 	want := op.New
 	switch op.Do {
 	case doTake:
-		return record{Path: op.Path, Up: 1}, st.Kind == beneath.Absent, nil
+		return gone, st.Kind == beneath.Absent, nil
 	case doMode:
 		want = op.Old
 	}
 	if identify(st) != want || op.Do == doMode && st.Mode != op.Mode {
 		return record{}, false, nil
 	}
-	r := newRecord(string(op.Path), Entry{Stat: st})
-	r.Sum, r.Racy = op.Sum, st.Ctime >= time.Now().UnixNano()-racy
+	r := newRecord(string(op.Path), Entry{Stat: st}, now)
+	r.Sum = op.Sum
 	if st.Kind != beneath.Directory {
 		r.Up = op.Up
 	}

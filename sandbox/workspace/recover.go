@@ -65,7 +65,7 @@ func (s *Store) settle(project *beneath.Dir, dir string) ([]string, error) {
 	if !isStage(j.head.Stage) || strings.Contains(j.head.Stage, "/") {
 		return nil, fmt.Errorf("%s names no stage", dir)
 	}
-	g := &stage{s: s, project: project, j: j, fault: func(string) error { return nil }}
+	g := &stage{s: s, project: project, j: j}
 	if j.isDone() {
 		return []string{"an interrupted apply was finished"}, g.finish()
 	}
@@ -93,6 +93,9 @@ func (g *stage) undo() (kept []string, err error) {
 		defer func() { g.slots.Close(); g.slots = nil }()
 	}
 	err = g.j.backward(func(op operation) error {
+		if err := g.s.fault("undo " + string(op.Path)); err != nil {
+			return err
+		}
 		ok, err := g.revert(op)
 		if !ok && err == nil {
 			kept = append(kept, fmt.Sprintf("%s was changed since; its version from before is in %s/%s",

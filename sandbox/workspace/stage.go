@@ -18,7 +18,6 @@ type stage struct {
 	slots   *beneath.Dir
 	c       *Comparison
 	j       *journal
-	fault   func(string) error
 	next    int
 	swaps   bool   // whether the file system can exchange two names
 	device  uint64 // of the project
@@ -34,11 +33,8 @@ const stagePrefix = ".kintsugi-apply-"
 // it is known again when its times changed.
 const maxAppliedSum = 1 << 20
 
-func (s *Store) newStage(project *beneath.Dir, c *Comparison, fault func(string) error) (*stage, error) {
-	if fault == nil {
-		fault = func(string) error { return nil }
-	}
-	if err := fault("journal"); err != nil {
+func (s *Store) newStage(project *beneath.Dir, c *Comparison) (*stage, error) {
+	if err := s.fault("journal"); err != nil {
 		return nil, err
 	}
 	st, err := project.Self()
@@ -49,7 +45,7 @@ func (s *Store) newStage(project *beneath.Dir, c *Comparison, fault func(string)
 	if err != nil {
 		return nil, err
 	}
-	g := &stage{s: s, project: project, c: c, j: j, fault: fault, device: st.Dev, parent: "."}
+	g := &stage{s: s, project: project, c: c, j: j, device: st.Dev, parent: "."}
 	if err := g.open(); err != nil {
 		return nil, g.end(err, &Report{})
 	}
@@ -57,7 +53,7 @@ func (s *Store) newStage(project *beneath.Dir, c *Comparison, fault func(string)
 }
 
 func (g *stage) open() error {
-	if err := g.fault("stage"); err != nil {
+	if err := g.s.fault("stage"); err != nil {
 		return err
 	}
 	if err := g.project.Mkdir(g.j.head.Stage, 0o700); err != nil {
@@ -68,6 +64,7 @@ func (g *stage) open() error {
 		return err
 	}
 	g.swaps, err = canSwap(g.slots)
+	g.swaps = g.swaps && !g.s.opts.noSwap
 	return err
 }
 
@@ -90,7 +87,7 @@ func canSwap(d *beneath.Dir) (bool, error) {
 // add stages one change: writes its content to a slot and notes the
 // operations. A partial change has text instead of the checkpoint's content.
 func (g *stage) add(ch Change, text string, partial bool) error {
-	if err := g.fault("stage " + ch.Path); err != nil {
+	if err := g.s.fault("stage " + ch.Path); err != nil {
 		return err
 	}
 	if err := g.sameDevice(ch.Path); err != nil {

@@ -29,6 +29,12 @@ type Options struct {
 	// Remove is asked to remove a directory that RemoveTree could not, for
 	// example because its files belong to ids that only a user namespace maps.
 	Remove func(path string) error
+
+	// For tests: onStep is called before every step of an Apply or of its
+	// recovery, and an error stands for the failure of that step; noSwap plays
+	// a file system that cannot exchange two names.
+	onStep func(step string) error
+	noSwap bool
 }
 
 // Store holds the checkpoints of one session. It is safe for concurrent use.
@@ -207,6 +213,13 @@ func (s *Store) stack(id string) (stack, error) {
 		return nil, err
 	}
 	return openStack(uppers, s.project)
+}
+
+func (s *Store) fault(step string) error {
+	if s.opts.onStep == nil {
+		return nil
+	}
+	return s.opts.onStep(step)
 }
 
 // nextID gives an unused id; the caller holds mu.

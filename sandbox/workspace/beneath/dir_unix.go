@@ -18,6 +18,7 @@ type Dir struct {
 	file *os.File
 	fd   int
 	mine bool
+	held bool // whether Lock succeeded
 }
 
 func checkPlatformName(string) error { return nil }
@@ -46,8 +47,15 @@ func newDir(fd int, name string, mine bool) *Dir {
 	return &Dir{file: os.NewFile(uintptr(fd), name), fd: fd, mine: mine}
 }
 
-// Close releases the handle.
-func (d *Dir) Close() error { return d.file.Close() }
+// Close releases the handle and the lock. The lock is given up by name, since
+// a child that is just being started has a copy of the handle for a moment.
+func (d *Dir) Close() error {
+	if d.held {
+		d.held = false
+		_ = unix.Flock(d.fd, unix.LOCK_UN)
+	}
+	return d.file.Close()
+}
 
 // Sub opens the directory at the relative path rel, links not followed.
 func (d *Dir) Sub(rel string) (*Dir, error) {
@@ -344,6 +352,7 @@ func (d *Dir) Lock() error {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return os.ErrExist
 	}
+	d.held = err == nil
 	return err
 }
 
