@@ -22,38 +22,42 @@ func (m *model) apply(batch []event.Event) {
 	if len(batch) == 0 {
 		return
 	}
-	for _, e := range batch {
-		m.state.Apply(e)
-	}
-	for _, p := range m.panes() {
-		p.Sync(m.state)
-	}
+	m.history.add(batch)
+	m.live.apply(batch)
 	m.tickPanes()
 	m.askNext()
 }
 
+// tickPanes tells the panes what time it is, in the past too.
 func (m *model) tickPanes() {
-	for _, p := range m.panes() {
+	for _, p := range m.live.panes() {
 		p.Tick(m.now)
+	}
+	if m.past != nil {
+		m.reason.Tick(m.state.Now)
+		m.sandbox.Tick(m.state.Now)
+		if m.o.Replay {
+			m.timeline.Tick(m.state.Now)
+		}
 	}
 }
 
 // busy says that something runs.
 func (m *model) busy() bool {
-	if m.state.Ended != nil {
+	if m.live.state.Ended != nil || m.o.Replay {
 		return false
 	}
-	switch m.state.Model.State {
+	switch m.live.state.Model.State {
 	case "loading", "thinking":
 		return true
 	}
-	return m.running() != nil
+	return running(m.live.state) != nil
 }
 
 // running is the step that runs now, nil for none.
-func (m *model) running() *event.Step {
-	for i := len(m.state.Steps) - 1; i >= 0; i-- {
-		if st := m.state.Steps[i]; !st.Done && !st.Cut {
+func running(s *event.State) *event.Step {
+	for i := len(s.Steps) - 1; i >= 0; i-- {
+		if st := s.Steps[i]; !st.Done && !st.Cut {
 			return st
 		}
 	}
@@ -62,7 +66,7 @@ func (m *model) running() *event.Step {
 
 // animate starts the one clock of the screen, if something moves.
 func (m *model) animate() tea.Cmd {
-	if m.ticking || m.blurred || m.o.Reduced || !m.busy() && m.toast == "" {
+	if m.ticking || m.blurred || m.o.Reduced || !m.busy() && m.toast == "" && !m.playing() {
 		return nil
 	}
 	m.ticking = true
@@ -76,6 +80,7 @@ func (m *model) onTick() tea.Cmd {
 	m.ticking = false
 	m.frame++
 	m.tickPanes()
+	m.play()
 	if m.toast != "" && m.now.Sub(m.toastAt) > toastTime {
 		m.toast = ""
 	}
@@ -100,11 +105,11 @@ func (m *model) onBackground(msg tea.BackgroundColorMsg) {
 // askNext opens the oldest question that has not been shown.
 func (m *model) askNext() {
 	m.dropAnswered()
-	if len(m.state.Asks) == 0 {
+	if len(m.live.state.Asks) == 0 || m.o.Replay {
 		m.asked = ""
 		return
 	}
-	ask := m.state.Asks[0]
+	ask := m.live.state.Asks[0]
 	if ask.ID == m.asked {
 		return
 	}
@@ -115,7 +120,7 @@ func (m *model) askNext() {
 // dropAnswered closes questions that something else answered.
 func (m *model) dropAnswered() {
 	open := map[string]bool{}
-	for _, a := range m.state.Asks {
+	for _, a := range m.live.state.Asks {
 		open[a.ID] = true
 	}
 	kept := m.dialogs[:0]

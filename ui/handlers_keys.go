@@ -91,6 +91,8 @@ func (m *model) escape() {
 	switch {
 	case m.zoom:
 		m.zoom = false
+	case m.past != nil && !m.o.Replay:
+		m.present()
 	default:
 		if m.focus == inTimeline {
 			m.timeline.Deselect()

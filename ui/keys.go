@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -31,7 +32,7 @@ type binding struct {
 
 // bindings is the table. What stands first in it comes first everywhere.
 func bindings() []binding {
-	return append(append(globalBindings(), paneBindings()...), viewBindings()...)
+	return slices.Concat(globalBindings(), paneBindings(), travelBindings(), viewBindings())
 }
 
 func globalBindings() []binding {
@@ -72,6 +73,34 @@ func paneBindings() []binding {
 		{id: "pane-3", keys: []string{"3"}, help: "go to the timeline", scope: onPanes, do: act(func(m *model) { m.setFocus(inTimeline) })},
 		{id: "copy", keys: []string{"y"}, help: "copy what the pane shows", scope: onPanes, do: (*model).copyPane},
 	}
+}
+
+func travelBindings() []binding {
+	return []binding{
+		{id: "back", keys: []string{"alt+left"}, help: "show the moment before", scope: everywhere, do: act((*model).back), unless: (*model).atStart},
+		{id: "forward", keys: []string{"alt+right"}, help: "show the moment after", scope: everywhere, do: act((*model).forward), unless: (*model).isPresent},
+		{id: "now", keys: []string{"alt+end"}, help: "back to now", scope: everywhere, do: act((*model).present), unless: (*model).isPresent},
+		{id: "back-pane", keys: []string{"["}, help: "show the moment before", scope: onPanes, do: act((*model).back), unless: (*model).atStart},
+		{id: "forward-pane", keys: []string{"]"}, help: "show the moment after", scope: onPanes, do: act((*model).forward), unless: (*model).isPresent},
+		{id: "play", keys: []string{"p"}, help: "play from here on, or from the beginning; stop", scope: onPanes, do: act((*model).togglePlay)},
+		{id: "faster", keys: []string{"}"}, help: "play faster, up to 16x", scope: onPanes, do: act(func(m *model) { m.faster(true) }), unless: (*model).isPresent},
+		{id: "slower", keys: []string{"{"}, help: "play slower", scope: onPanes, do: act(func(m *model) { m.faster(false) }), unless: (*model).isPresent},
+		{id: "moment", keys: []string{"t"}, help: "show all panes as they were when the entry was over", short: "that moment", scope: onTimeline, do: act((*model).travelToSelected), unless: (*model).nothingSelected},
+	}
+}
+
+func (m *model) atStart() string {
+	if m.here() == 0 {
+		return "this is the beginning"
+	}
+	return ""
+}
+
+func (m *model) isPresent() string {
+	if m.past == nil {
+		return "this is now"
+	}
+	return ""
 }
 
 func viewBindings() []binding {

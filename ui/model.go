@@ -24,12 +24,15 @@ const (
 
 // model is the whole screen. It routes; panes and dialogs do the work.
 type model struct {
-	o     Options
-	state *event.State
-	look  *look.Look
-	theme string // name
-	auto  bool   // the theme follows the terminal's background
-	ready bool   // the background is known, or nobody will tell
+	o       Options
+	*screen         // the one that is shown
+	live    *screen // the one of now
+	history history
+	past    *past // nil while the present is shown
+	look    *look.Look
+	theme   string // name
+	auto    bool   // the theme follows the terminal's background
+	ready   bool   // the background is known, or nobody will tell
 
 	w, h  int
 	focus place
@@ -39,9 +42,6 @@ type model struct {
 	leftTimeline bool
 	split        [3]int // how much wider each pane is than usual
 
-	reason   *pane.Reason
-	sandbox  *pane.Sandbox
-	timeline *pane.Timeline
 	composer *composer
 
 	bindings []binding
@@ -58,7 +58,7 @@ type model struct {
 }
 
 func newModel(o Options) (*model, error) {
-	m := &model{o: o, state: new(event.State), theme: o.Theme, now: o.Clock(), pane: inSandbox}
+	m := &model{o: o, theme: o.Theme, now: o.Clock(), pane: inSandbox}
 	if m.theme == "" {
 		m.theme, m.auto = ThemeFor(o.Profile, o.Env), true
 	}
@@ -68,17 +68,44 @@ func newModel(o Options) (*model, error) {
 		return nil, err
 	}
 	m.look = look.New(t, plainGlyphs(o.Env), 1)
-	m.reason = pane.NewReason(m.look)
-	m.sandbox = pane.NewSandbox(m.look, true)
-	m.timeline = pane.NewTimeline(m.look)
+	m.live = newScreen(m.look)
+	m.screen = m.live
 	m.composer = newComposer(m.look, o)
 	m.bindings = bindings()
 	m.apply(o.History)
 	if o.Width > 0 && o.Height > 0 {
 		m.resize(o.Width, o.Height)
 	}
+	if o.Replay {
+		m.startReplay()
+	}
 	return m, nil
 }
+
+// screen is a state and the panes that show it.
+type screen struct {
+	state    *event.State
+	reason   *pane.Reason
+	sandbox  *pane.Sandbox
+	timeline *pane.Timeline
+}
+
+func newScreen(l *look.Look) *screen {
+	return &screen{new(event.State), pane.NewReason(l), pane.NewSandbox(l, true), pane.NewTimeline(l)}
+}
+
+// apply folds events into the state and shows what changed.
+func (s *screen) apply(events []event.Event) {
+	for _, e := range events {
+		s.state.Apply(e)
+	}
+	for _, p := range s.panes() {
+		p.Sync(s.state)
+	}
+}
+
+// panes are the three, in their order on the screen.
+func (s *screen) panes() [3]pane.Pane { return [3]pane.Pane{s.reason, s.sandbox, s.timeline} }
 
 // asksBackground says that the terminal's background would change the theme.
 func (m *model) asksBackground() bool {
@@ -152,9 +179,6 @@ func (m *model) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// panes are the three, in their order on the screen.
-func (m *model) panes() [3]pane.Pane { return [3]pane.Pane{m.reason, m.sandbox, m.timeline} }
-
 // current is the pane that scroll keys act on.
 func (m *model) current() pane.Pane { return m.panes()[m.pane-inReason] }
 
@@ -167,10 +191,12 @@ func (m *model) resize(w, h int) {
 func (m *model) arrange() {
 	m.composer.Resize(m.w)
 	l := m.layout()
-	for i, p := range m.panes() {
-		if r := l.panes[i]; r.w > 2 && r.h > 2 {
-			p.Resize(r.w-2, r.h-2)
+	for i, r := range l.panes {
+		if r.w <= 2 || r.h <= 2 {
+			continue
 		}
+		m.live.panes()[i].Resize(r.w-2, r.h-2)
+		m.panes()[i].Resize(r.w-2, r.h-2)
 	}
 }
 
@@ -182,8 +208,9 @@ func (m *model) setTheme(name string) error {
 	}
 	m.theme = name
 	m.look = look.New(t, plainGlyphs(m.o.Env), m.look.Gen+1)
-	for _, p := range m.panes() {
+	for i, p := range m.live.panes() {
 		p.Restyle(m.look)
+		m.panes()[i].Restyle(m.look)
 	}
 	m.composer.Restyle(m.look)
 	return nil

@@ -32,11 +32,14 @@ func slashes() []slash {
 // said does what an input asks for: a slash command, a shell command, or a
 // task for the agent.
 func (m *model) said(text string) tea.Cmd {
+	if !m.o.Replay {
+		m.present()
+	}
 	for _, p := range m.panes() {
 		p.End()
 	}
 	m.timeline.Deselect()
-	if cmd, ok := strings.CutPrefix(text, "!"); ok {
+	if cmd, ok := strings.CutPrefix(text, "!"); ok && !m.o.Replay {
 		if cmd = strings.TrimSpace(cmd); cmd == "" {
 			m.say("write the command after the !, as in !ls")
 			return m.animate()
@@ -45,6 +48,10 @@ func (m *model) said(text string) tea.Cmd {
 	}
 	if strings.HasPrefix(text, "/") {
 		return m.slash(text)
+	}
+	if m.o.Replay {
+		m.say("this is a recording; nothing can be asked here")
+		return m.animate()
 	}
 	return m.intend(func(i Intents) { i.Submit(text) })
 }

@@ -32,6 +32,9 @@ func (m *model) sep() string { return " " + m.look.Glyphs.Dot + " " }
 
 // activity is what goes on, as glyph and word.
 func (m *model) activity() cell.Row {
+	if m.past != nil {
+		return m.pastWords()
+	}
 	status, word := m.doing()
 	face := m.look.Face(status)
 	if word == "" {
@@ -46,6 +49,30 @@ func (m *model) activity() cell.Row {
 	return cell.Row{cell.S(face.Style.On(back), glyph+" "+word)}
 }
 
+// pastWords says which moment is shown.
+func (m *model) pastWords() cell.Row {
+	g := m.look.Glyphs
+	mark, word := g.Past, "past"
+	if m.o.Replay {
+		word = "replay"
+	}
+	if m.past.playing {
+		mark = g.Call
+	}
+	text := fmt.Sprintf("%s %s %d/%d", mark, word, m.past.at, len(m.history.events))
+	if m.past.speed > 1 {
+		text += fmt.Sprintf(" %dx", m.past.speed)
+	}
+	row := cell.Row{cell.S(m.on(themes.Warn).With(cell.Bold), text)}
+	if at := m.state.Now; !at.IsZero() {
+		row = append(row, cell.S(m.on(themes.Muted), m.sep()+at.Format("15:04:05")))
+	}
+	if !m.o.Replay && m.focus == inComposer {
+		row = append(row, cell.S(m.on(themes.Muted), m.sep()+"Alt+End now"))
+	}
+	return row
+}
+
 // doing is the status of the whole session.
 func (m *model) doing() (look.Status, string) {
 	if len(m.state.Asks) > 0 {
@@ -54,7 +81,7 @@ func (m *model) doing() (look.Status, string) {
 	if m.state.Ended != nil {
 		return look.Idle, "ended"
 	}
-	st := m.running()
+	st := running(m.state)
 	switch {
 	case m.state.Model.State == "loading":
 		return look.Running, "loading model"
@@ -132,6 +159,19 @@ func shortID(id string) string {
 	return "session " + cell.Middle(cell.Safe(id), 14)
 }
 
+// pastHints are the keys that matter while the past is shown.
+func (m *model) pastHints() [][2]string {
+	play := "play"
+	if m.playing() {
+		play = "stop"
+	}
+	hints := [][2]string{{"P", play}, {"[ ]", "step"}, {"{ }", "speed"}}
+	if m.o.Replay {
+		return append(hints, [2]string{"?", "help"})
+	}
+	return append(hints, [2]string{"Esc", "now"})
+}
+
 // hints are the keys that matter where the focus is.
 func (m *model) hints() cell.Row {
 	key, word := m.on(themes.Accent), m.on(themes.Muted)
@@ -142,7 +182,13 @@ func (m *model) hints() cell.Row {
 		}
 		row = append(row, cell.S(key, k), cell.S(word, " "+what))
 	}
-	if m.focus == inComposer {
+	if m.past != nil && m.focus != inComposer {
+		for _, h := range m.pastHints() {
+			add(h[0], h[1])
+		}
+		return append(row, cell.S(word, " "))
+	}
+	if m.focus == inComposer && !m.o.Replay {
 		add("Enter", "send")
 	}
 	limit := m.w / 2

@@ -30,9 +30,9 @@ func Still(s *event.State, o StillOptions) string {
 		return err.Error()
 	}
 	m.look = look.New(o.Theme, false, 2)
-	m.reason, m.sandbox, m.timeline = pane.NewReason(m.look), pane.NewSandbox(m.look, false), pane.NewTimeline(m.look)
+	m.screen = &screen{s, pane.NewReason(m.look), pane.NewSandbox(m.look, false), pane.NewTimeline(m.look)}
+	m.live = m.screen
 	m.composer.Restyle(m.look)
-	m.state = s
 	for _, p := range m.panes() {
 		p.Sync(s)
 	}

@@ -52,6 +52,8 @@ type Options struct {
 	// History is what happened before the workbench opened.
 	History []event.Event
 	Intents Intents
+	// Replay shows the history again from its beginning, at its own pace.
+	Replay bool
 
 	// Theme is the name of a theme; empty: chosen for the terminal. Themes are
 	// the user's own, beside the built-in ones.

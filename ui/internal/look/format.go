@@ -11,7 +11,7 @@ import (
 // "2 min 05 s", "1 h 02 min".
 func Duration(d time.Duration) string {
 	switch {
-	case d < 0:
+	case d <= 0:
 		return "0 ms"
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))

@@ -7,7 +7,7 @@ type Glyphs struct {
 
 	Step, User, Call, Open, Closed, Thought string
 	Focus, Prompt, Follow, Paused, Offline  string
-	Dot, Bullet, Ellipsis, Arrow            string
+	Dot, Bullet, Ellipsis, Arrow, Past      string
 	Stderr, Stdout, Quote, Tree, TreeEnd    string
 	Seams, SeamL, SeamR                     string // the line of a seam and its two ends
 	TL, TR, BL, BR, H, V, TJ, BJ            string
@@ -21,7 +21,7 @@ func unicodeGlyphs() Glyphs {
 		Note: "i", Warn: "!", Check: "◇",
 		Step: "◆", User: "▌", Call: "▸", Open: "▾", Closed: "▸", Thought: "∴",
 		Focus: "▸", Prompt: "❯", Follow: "▾", Paused: "‖", Offline: "⊘",
-		Dot: "·", Bullet: "•", Ellipsis: "…", Arrow: "→",
+		Dot: "·", Bullet: "•", Ellipsis: "…", Arrow: "→", Past: "↶",
 		Stderr: "▍", Stdout: " ", Quote: "▏", Tree: "├", TreeEnd: "└",
 		Seams: "━", SeamL: "╸", SeamR: "╺",
 		TL: "╭", TR: "╮", BL: "╰", BR: "╯", H: "─", V: "│", TJ: "┬", BJ: "┴",
@@ -36,7 +36,7 @@ func asciiGlyphs() Glyphs {
 		Note: "i", Warn: "!", Check: "@",
 		Step: "#", User: "|", Call: ">", Open: "v", Closed: ">", Thought: ":",
 		Focus: ">", Prompt: ">", Follow: "v", Paused: "\"", Offline: "%",
-		Dot: "-", Bullet: "*", Ellipsis: "~", Arrow: ">",
+		Dot: "-", Bullet: "*", Ellipsis: "~", Arrow: ">", Past: "<",
 		Stderr: "!", Stdout: " ", Quote: "|", Tree: "|", TreeEnd: "`",
 		Seams: "=", SeamL: "=", SeamR: "=",
 		TL: "+", TR: "+", BL: "+", BR: "+", H: "-", V: "|", TJ: "+", BJ: "+",

@@ -40,12 +40,12 @@ type Pane interface {
 
 // base is what the panes share.
 type base struct {
-	view   scroll.View
-	w, h   int
-	l      *look.Look
-	now    time.Time
-	src    scroll.Source
-	seen   int64 // the last event taken over
+	view scroll.View
+	w, h int
+	l    *look.Look
+	now  time.Time
+	src  scroll.Source
+	seen int64 // the last event taken over
 }
 
 // old says that a step has not changed since the last Sync and never will.

@@ -62,7 +62,7 @@ const (
 // NewReason makes an empty pane.
 func NewReason(l *look.Look) *Reason {
 	p := &Reason{index: map[*event.Step]*thought{}}
-	p.l, p.w, p.h, p.src = l, 1, 1, p
+	p.l, p.w, p.h, p.src, p.seen = l, 1, 1, p, -1
 	return p
 }
 

@@ -64,7 +64,7 @@ func split(id scroll.ID) (section, row int) { return int(id >> 32), int(id & (1<
 // state, so that a flood is kept once and bounded.
 func NewSandbox(l *look.Look, drain bool) *Sandbox {
 	p := &Sandbox{index: map[any]*section{}, drain: drain}
-	p.l, p.w, p.h, p.src = l, 1, 1, p
+	p.l, p.w, p.h, p.src, p.seen = l, 1, 1, p, -1
 	return p
 }
 

@@ -18,8 +18,8 @@ type Timeline struct {
 	selected scroll.ID
 	has      bool // something is selected
 	focused  bool
-	detail   []string
 	page     int // first row of the detail that is shown
+	cut      int64
 }
 
 // branch is a step with its entries.
@@ -62,7 +62,7 @@ type node struct {
 // NewTimeline makes an empty pane.
 func NewTimeline(l *look.Look) *Timeline {
 	p := &Timeline{index: map[*event.Step]*branch{}}
-	p.l, p.w, p.h, p.src = l, 1, 1, p
+	p.l, p.w, p.h, p.src, p.seen = l, 1, 1, p, -1
 	return p
 }
 
@@ -187,7 +187,7 @@ func (p *Timeline) Rows(id scroll.ID) []string {
 		return p.highlight(n)
 	}
 	b, _ := split(id)
-	if !p.steps[b].final || n.kind == stepNode {
+	if !p.steps[b].final || n.kind == stepNode || p.later(n) {
 		return p.render(n, p.steps[b].folded)
 	}
 	if n.rows == nil || n.width != p.w || n.gen != p.l.Gen {

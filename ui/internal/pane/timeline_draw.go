@@ -13,7 +13,11 @@ func (p *Timeline) inner() int { return max(p.w-2, 1) }
 
 // render draws an entry with its margins.
 func (p *Timeline) render(n *node, folded bool) []string {
-	return render(indent(p.l, p.draw(n, folded)), p.w, p.l)
+	rows := p.draw(n, folded)
+	if p.later(n) {
+		rows = p.dim(rows)
+	}
+	return render(indent(p.l, rows), p.w, p.l)
 }
 
 // draw makes the rows of an entry.
