@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"kintsugi/agent"
 	"kintsugi/agent/event"
@@ -46,6 +47,9 @@ const modelWait = 3 * time.Second
 func workbench(ctx context.Context, o workbenchOptions) error {
 	if !isTerminal(os.Stdout) || !isTerminal(os.Stdin) {
 		return errors.New("the workbench needs a terminal; to run one program use: kintsugi run FILE")
+	}
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && (w < ui.MinWidth || h < ui.MinHeight) {
+		return fmt.Errorf("the workbench needs a terminal of %dx%d or more, this one is %dx%d; enlarge it, or use: kintsugi run FILE", ui.MinWidth, ui.MinHeight, w, h)
 	}
 	c := newController(ctx)
 	defer c.quit()
