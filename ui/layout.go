@@ -1,8 +1,9 @@
 package ui
 
-// The sizes at which the screen changes.
+// The sizes at which the screen changes, in cells. Below MinWidth x MinHeight
+// there is only a line that says so.
 const (
-	minWidth, minHeight = 60, 15
+	MinWidth, MinHeight = 60, 15
 	twoPanes            = 80
 	threePanes          = 100
 )
@@ -24,7 +25,7 @@ type layout struct {
 
 // layout is a function of the size, the focus and the zoom alone.
 func (m *model) layout() layout {
-	if m.w < minWidth || m.h < minHeight {
+	if m.w < MinWidth || m.h < MinHeight {
 		return layout{small: true}
 	}
 	l := layout{status: rect{0, m.h - 1, m.w, 1}}

@@ -55,7 +55,7 @@ func (m *model) Frame() string {
 
 // tooSmall says what is needed, in what room there is.
 func (m *model) tooSmall() string {
-	text := fmt.Sprintf("Kintsugi needs %dx%d; this is %dx%d.", minWidth, minHeight, m.w, m.h)
+	text := fmt.Sprintf("Kintsugi needs %dx%d; this is %dx%d.", MinWidth, MinHeight, m.w, m.h)
 	var rows []string
 	for _, r := range cell.WrapWords([]cell.Span{cell.S(m.look.Text, text)}, max(m.w, 1), nil) {
 		rows = append(rows, r.Render(m.w, m.look.Text))
