@@ -63,6 +63,7 @@ func (a *apt) from(ctx context.Context, r *request, up *Upstream, path []string)
 
 func (a *apt) index(ctx context.Context, r *request, up *Upstream, path []string, addr string) (answer, error) {
 	base := path[len(path)-1]
+	r.entry.Name = clip(strings.Join(path, "/"), 100)
 	if n := len(path); n > 3 && path[n-3] == "by-hash" {
 		algo := aptHashes[path[n-2]]
 		if !isHex(base, hashLength[algo]) {

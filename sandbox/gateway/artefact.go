@@ -68,7 +68,7 @@ func (g *Gateway) cached(a artefact, e *Entry) (answer, bool) {
 		return answer{}, false
 	}
 	rec, ok := g.store.record(a.eco, a.file, a.blob())
-	if ok && rec.Size != info.Size() || !ok && a.sum.none() { // cut short by a power failure
+	if !ok || rec.Size != info.Size() { // cut short by a power failure
 		f.Close()
 		return answer{}, false
 	}
@@ -112,10 +112,9 @@ func (g *Gateway) download(ctx context.Context, a artefact) error {
 		return err
 	}
 	defer p.drop()
-	if g.store.has(a.blob()) { // another process had it before us
-		if rec, ok := g.store.record(a.eco, a.file, a.blob()); ok && rec.Blob == a.blob() {
-			return nil
-		}
+	if ans, ok := g.cached(a, &Entry{}); ok { // another process had it before us
+		ans.close()
+		return nil
 	}
 	verified, err := g.spool(ctx, a, p)
 	if err != nil {

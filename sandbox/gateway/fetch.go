@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -90,7 +91,8 @@ func passing(resp *http.Response, err error) bool {
 	}
 	var r *refusal
 	var n net.Error
-	return !errors.As(err, &r) && !(errors.As(err, &n) && n.Timeout()) && !unreachable(err)
+	var c *tls.CertificateVerificationError
+	return !errors.As(err, &r) && !errors.As(err, &c) && !(errors.As(err, &n) && n.Timeout()) && !unreachable(err)
 }
 
 // unreachable says whether the network, rather than the server, is at fault.

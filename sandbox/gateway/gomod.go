@@ -28,6 +28,10 @@ type gomod struct {
 
 var sumTile = regexp.MustCompile(`^tile/[0-9]{1,2}/(?:data|[0-9]{1,2})/(?:x[0-9]{3}/){0,5}[0-9]{3}(?:\.p/[0-9]{1,3})?$`)
 
+// modulePath is the longest module path; the longest in use have about 120
+// bytes.
+const modulePath = 200
+
 // errNoSum is the answer of a checksum database that does not know a module.
 var errNoSum = errors.New("not in the checksum database")
 
@@ -52,7 +56,7 @@ func (m *gomod) serve(ctx context.Context, r *request) (answer, error) {
 // name checks a module's path and its escaping.
 func (m *gomod) name(r *request, escaped, version, file string) (string, error) {
 	path, err := module.UnescapePath(escaped)
-	if err != nil {
+	if err != nil || len(path) > modulePath {
 		return "", refuse(statusGrammar, "%.100q is no path of a Go module", escaped)
 	}
 	return path, r.tell(path, version, file)
