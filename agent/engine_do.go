@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"kintsugi/agent/discover"
 	"kintsugi/agent/event"
 	"kintsugi/agent/heal"
 	"kintsugi/agent/heal/install"
@@ -46,7 +47,8 @@ type Config struct {
 // Engine runs calls in boxes and heals what rules can. One call at a time.
 type Engine struct {
 	Config
-	env *environment
+	env   *environment
+	facts *discover.Facts // nil until they are asked for
 }
 
 // NewEngine makes an engine with an empty environment.

@@ -43,6 +43,9 @@ func orElse[T comparable](v, fallback T) T {
 	return v
 }
 
+// errTimeSpent is why a task's context ends when its time is used up.
+var errTimeSpent = errors.New("the time of the task is used up")
+
 // Loop lets a model solve tasks with tools. It keeps the conversation from one
 // task to the next. Its methods are for one goroutine.
 type Loop struct {
@@ -56,8 +59,13 @@ type Loop struct {
 	Tools  []model.Tool
 	Budget Budget
 	Think  model.Think
-	// Facts are a few lines about what the sandbox has.
-	Facts string
+	// Facts are a few lines about what the sandbox has; Discover, when set,
+	// finds them out before the first task.
+	Facts    string
+	Discover func(ctx context.Context) (string, error)
+	// Saved, when set, names the current checkpoint and its parent, so that
+	// files that tools write are checkpoints in the log too.
+	Saved func() (id, parent string)
 	// NextStep numbers steps over the whole session; nil counts from 1.
 	NextStep func() int
 	// Now and Sleep are the clock; nil means the real one.
@@ -106,6 +114,8 @@ func (l *Loop) Task(ctx context.Context, text string) (Result, error) {
 	if err := l.log(event.Task{Text: text}); err != nil {
 		return Result{Reason: Broken}, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, l.Budget.Time, errTimeSpent)
+	defer cancel()
 	if err := l.prepare(ctx); err != nil {
 		return t.fail(err)
 	}
@@ -116,6 +126,8 @@ func (l *Loop) Task(ctx context.Context, text string) (Result, error) {
 		}
 		done, err := t.turn(ctx)
 		switch {
+		case err != nil && errors.Is(context.Cause(ctx), errTimeSpent):
+			return t.stop(SpentOut, t.timeSpent())
 		case err != nil:
 			return t.fail(err)
 		case done:
@@ -168,7 +180,11 @@ func (l *Loop) prepare(ctx context.Context) error {
 		return err
 	}
 	l.window = orElse(l.Budget.Window, caps.Window(l.Budget.Memory))
-	return l.model(event.Model{State: "idle"})
+	if err := l.model(event.Model{State: "idle"}); err != nil || l.Discover == nil || l.Facts != "" {
+		return err
+	}
+	l.Facts, err = l.Discover(ctx)
+	return err
 }
 
 // log appends to the session's log; that failing ends the task.

@@ -104,7 +104,19 @@ func (t *task) file(c model.Call, args tool.Args, key string) error {
 		return t.tell(c, t.l.prompt("bad.md", map[string]any{"Reason": bad.Text}), false)
 	}
 	t.touch(res.Changed)
+	if err := t.saved(res.Changed); err != nil {
+		return err
+	}
 	return t.tell(c, res.Text, true)
+}
+
+// saved logs the checkpoint that a written file made.
+func (t *task) saved(path string) error {
+	if path == "" || t.l.Saved == nil {
+		return nil
+	}
+	id, parent := t.l.Saved()
+	return t.l.log(event.Checkpoint{Step: t.step, ID: id, Parent: parent, Changed: []string{path}, Total: 1})
 }
 
 // touch notes that files changed: what failed before may work now.

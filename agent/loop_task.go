@@ -151,12 +151,14 @@ func (t *task) spent() string {
 	case t.res.Turns >= b.Steps:
 		return fmt.Sprintf("the budget of %d steps is used up", b.Steps)
 	case t.l.Now().Sub(t.began) >= b.Time:
-		return fmt.Sprintf("the time of %s is used up", b.Time)
+		return t.timeSpent()
 	case t.res.Tokens >= b.Tokens:
 		return fmt.Sprintf("the budget of %d tokens is used up", b.Tokens)
 	}
 	return ""
 }
+
+func (t *task) timeSpent() string { return fmt.Sprintf("the time of %s is used up", t.l.Budget.Time) }
 
 // stop ends the task without an answer, with a summary that hides nothing.
 func (t *task) stop(reason Reason, why string) (Result, error) {
@@ -166,8 +168,10 @@ func (t *task) stop(reason Reason, why string) (Result, error) {
 		"Changed": some(t.changed, 8), "Failure": t.failure,
 	}))
 	t.l.talk.add(model.Message{Role: model.Assistant, Text: t.res.Answer})
-	if err := t.openStep(); err != nil {
-		return t.result(), err
+	if t.step == 0 {
+		if err := t.openStep(); err != nil {
+			return t.result(), err
+		}
 	}
 	say := event.Reasoning{Step: t.step, Text: t.res.Answer}
 	if err := t.l.log(say); err != nil {
