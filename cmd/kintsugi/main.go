@@ -48,6 +48,9 @@ func execute(args []string) (code int) {
 			code = exitOwn
 		}
 	}()
+	if len(args) > 0 && (args[0] == probeWord || args[0] == victimWord) {
+		return hidden(args)
+	}
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.Execute()
@@ -90,7 +93,7 @@ Without a command it opens the workbench.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newExplain(), newDiff(), newApply(), newRewind(),
-		newDoctor(), newSessions(), newPicture())
+	root.AddCommand(newRun(), newAsk(), newExplain(), newDiff(), newApply(), newRewind(),
+		newDoctor(), newSessions(), newPicture(), newSandbox())
 	return root
 }

@@ -34,6 +34,17 @@ func openStore(dir string, p agent.Project) (*store, error) {
 // Close waits for what is still being removed.
 func (s *store) Close() { _ = s.Store.Close() }
 
+// saved names the current checkpoint and its parent.
+func (s *store) saved() (id, parent string) {
+	id = s.Head()
+	for _, c := range s.Checkpoints() {
+		if c.ID == id {
+			return id, c.Parent
+		}
+	}
+	return id, ""
+}
+
 // Begin implements agent.Workspace.
 func (s *store) Begin() (agent.Draft, error) {
 	d, err := s.Store.Begin()

@@ -87,8 +87,14 @@ func (s *session) screen(o workbenchOptions, c *controller, f *feed.Feed) ui.Opt
 func (s *session) loop() *agent.Loop {
 	return &agent.Loop{
 		Engine: s.engine, Log: s.log, Desk: tool.Desk{Files: files{s.store}, Root: s.project.Path},
-		NextStep: s.nextStep,
+		NextStep: s.nextStep, Discover: s.discover, Saved: s.store.saved,
 	}
+}
+
+// discover tells the model, in a few lines, what boxes have.
+func (s *session) discover(ctx context.Context) (string, error) {
+	facts, err := s.engine.Discover(ctx)
+	return facts.String(), err
 }
 
 // begin looks for a model, and plays a lesson when one is asked for or there
@@ -113,24 +119,14 @@ func (c *controller) begin(ctx context.Context, o workbenchOptions) error {
 	return err
 }
 
-// findModel asks the local server for its models and takes the wanted one.
+// findModel looks for the wanted model, and gives it to the loop.
 func (c *controller) findModel(ctx context.Context, want string) error {
-	ctx, cancel := context.WithTimeout(ctx, modelWait)
-	defer cancel()
-	o := model.NewOllama(os.Getenv("OLLAMA_HOST"), nil)
-	list, err := o.Models(ctx)
+	p, name, err := findModel(ctx, want)
 	if err != nil {
 		return err
 	}
-	name := want
-	if name == "" {
-		name = preferred(ctx, o, list)
-	}
-	if name == "" {
-		return &model.Error{Kind: model.NoModel, Text: "the model server has no model", Command: "ollama pull qwen3:4b"}
-	}
-	c.loop.Model, c.loop.Name = o, name
-	_, err = c.s.log.Append(event.Model{Name: name, Provider: o.Name(), State: "idle"})
+	c.loop.Model, c.loop.Name = p, name
+	_, err = c.s.log.Append(event.Model{Name: name, Provider: p.Name(), State: "idle"})
 	return err
 }
 

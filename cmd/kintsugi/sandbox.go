@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"kintsugi/sandbox"
+	"kintsugi/sandbox/abuse"
+	"kintsugi/sandbox/bench"
+)
+
+func newSandbox() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sandbox",
+		Short: "Test the sandbox on this machine: verify, bench, clean",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newVerify(), newBench(), newClean())
+	return cmd
+}
+
+// Hidden first words: this program inside a box that is being tested, and a
+// workbench that a case kills.
+const (
+	probeWord  = "__probe"
+	victimWord = "__victim"
+)
+
+// hidden plays a part in kintsugi sandbox verify.
+func hidden(args []string) int {
+	if args[0] == probeWord {
+		return abuse.ProbeMain(args[1:])
+	}
+	rt, err := chooseRuntime(context.Background(), "auto")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitOwn
+	}
+	return abuse.VictimMain(rt, args[1:])
+}
+
+// verifyOptions tell the cases where this user's secrets and states are.
+func verifyOptions() (abuse.Options, error) {
+	p, err := findPlaces()
+	if err != nil {
+		return abuse.Options{}, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return abuse.Options{}, err
+	}
+	return abuse.Options{
+		Exe: exe, Lead: []string{probeWord}, Victim: []string{exe, victimWord}, Home: p.home,
+		State: []string{p.sessions, p.layers, p.memory},
+	}, nil
+}
+
+func newVerify() *cobra.Command {
+	var runtime string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Try every known abuse in real boxes and say which of them hold",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rt, err := chooseRuntime(cmd.Context(), runtime)
+			if err != nil {
+				return err
+			}
+			o, err := verifyOptions()
+			if err != nil {
+				return err
+			}
+			rep, err := abuse.Run(cmd.Context(), rt, o)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = rep.WriteJSON(cmd.OutOrStdout())
+			} else {
+				err = rep.WriteTable(cmd.OutOrStdout(), screenWidth())
+			}
+			if err == nil && len(rep.Breaches()) > 0 {
+				err = exitError{code: 1}
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&runtime, "runtime", "auto", "what makes the boxes")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
+	return cmd
+}
+
+// screenWidth is the terminal's, or a width for files.
+func screenWidth() int {
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+		return w
+	}
+	return 160
+}
+
+func newBench() *cobra.Command {
+	var o bench.Options
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure how fast boxes start, next to the other sandboxes of this machine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if isTerminal(os.Stderr) {
+				o.Progress = func(done, total int) { fmt.Fprintf(os.Stderr, "\r%d of %d rounds ", done, total) }
+			}
+			res, err := benchmark(cmd.Context(), o)
+			if isTerminal(os.Stderr) {
+				fmt.Fprint(os.Stderr, "\r\x1b[K")
+			}
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return res.WriteJSON(cmd.OutOrStdout())
+			}
+			res.WriteTable(cmd.OutOrStdout())
+			return nil
+		},
+	}
+	cmd.Flags().IntVar(&o.Rounds, "rounds", 60, "runs of each sandbox at each level")
+	cmd.Flags().IntSliceVar(&o.Concurrent, "at-once", []int{1, 8, 32}, "how many boxes start at the same time")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	return cmd
+}
+
+// benchmark lets our runtimes and the machine's others take turns.
+func benchmark(ctx context.Context, o bench.Options) (bench.Result, error) {
+	dir, err := os.MkdirTemp("", "kintsugi-bench-*")
+	if err != nil {
+		return bench.Result{}, err
+	}
+	defer os.RemoveAll(dir)
+	var list []bench.Contestant
+	var absent []bench.Absent
+	for _, rt := range runtimes() {
+		if a := rt.Probe(ctx); !a.OK {
+			absent = append(absent, bench.Absent{Name: "kintsugi " + rt.Name(), Why: a.Reason})
+			continue
+		}
+		list = append(list, bench.Own("kintsugi "+rt.Name(), rt, benchSpec(dir)))
+	}
+	peers, missing := bench.Peers(ctx, dir)
+	res, err := bench.Run(ctx, append(list, peers...), o)
+	res.Absent = append(absent, missing...)
+	return res, err
+}
+
+// benchSpec is a full box: a workspace overlay, the default limits.
+func benchSpec(dir string) sandbox.Spec {
+	project := filepath.Join(dir, "project")
+	_ = os.MkdirAll(project, 0o755)
+	return sandbox.Spec{
+		Argv: bench.Program(), Env: sandbox.BaseEnv(os.Environ()), Dir: project,
+		Workspace: sandbox.Workspace{Path: project},
+	}
+}
+
+func newClean() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clean",
+		Short: "Remove what killed runs left behind",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, rt := range runtimes() {
+				if a := rt.Probe(cmd.Context()); !a.OK {
+					continue
+				}
+				r, err := rt.Reconcile(cmd.Context())
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: removed %d boxes, %d processes, %d control groups, %d folders\n",
+					rt.Name(), r.Boxes, r.Processes, r.Groups, r.Directories)
+			}
+			return nil
+		},
+	}
+}
