@@ -70,12 +70,16 @@ type Diagnosis struct {
 type Remedy struct {
 	// Action is "install" (packages by a manager), "env" (set variables),
 	// "command" (run Argv in the workspace copy, such as chmod), "limit"
-	// (raise a limit), "code" (change the code).
+	// (raise a limit), "append" (add arguments to the command that failed),
+	// "code" (change the code).
 	Action   string   `json:"action"`
 	Manager  string   `json:"manager,omitempty"` // pip, npm, apt, go, cargo, gem, …
 	Packages []string `json:"packages,omitempty"`
 	Env      []string `json:"env,omitempty"`
 	Argv     []string `json:"argv,omitempty"`
+	// Append are arguments to add at the end of the command that failed
+	// (action "append"), such as -lm for a compiler.
+	Append []string `json:"append,omitempty"`
 	// Verify names what must be there afterwards: modules for pip and npm,
 	// commands or files for apt.
 	Verify []string `json:"verify,omitempty"`

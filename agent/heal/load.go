@@ -144,7 +144,7 @@ func (r *Rules) check(withPatterns bool) error {
 		if rl.Lookup != "" && r.maps[rl.Lookup] == nil {
 			errs = append(errs, fmt.Errorf("rule %q: no map %q", rl.ID, rl.Lookup))
 		}
-		if rl.List != "" && r.lists[rl.List] == nil {
+		if rl.List != "" && r.lists[listOf(rl.List)] == nil && r.lists["curated "+rl.List] == nil {
 			errs = append(errs, fmt.Errorf("rule %q: no list %q", rl.ID, rl.List))
 		}
 		if rl.Resolve != "" && resolverFor(rl.Resolve) == nil {
@@ -169,6 +169,7 @@ func (r *Rules) loadLists(sources []fs.FS) {
 	for _, name := range baseNames(sources, "lists/*.txt") {
 		r.lists[name] = sync.OnceValue(func() *nameList { return readList(sources, "lists/"+name+".txt") })
 	}
+	r.lists["curated apt"] = sync.OnceValue(r.readCuratedApt)
 	r.lists["curated pip"] = sync.OnceValue(r.readCurated)
 }
 

@@ -51,12 +51,15 @@ type rule struct {
 	// Lookup names a map and Key what to look up in it; the outcome is known,
 	// never or unknown. Gather looks up every candidate line and joins what
 	// they give. Guess is a package name made by a pattern, for what the map
-	// lacks; List names the list of names that makes a guess trustworthy.
-	Lookup string `toml:"lookup"`
-	Key    string `toml:"key"`
-	Gather bool   `toml:"gather"`
-	Guess  string `toml:"guess"`
-	List   string `toml:"list"`
+	// lacks; List names the list that must have ListKey (or the guessed name)
+	// for the guess to be worth trying. A row with a tag that is the name of an
+	// outcome gives that outcome.
+	Lookup  string `toml:"lookup"`
+	Key     string `toml:"key"`
+	Gather  bool   `toml:"gather"`
+	Guess   string `toml:"guess"`
+	List    string `toml:"list"`
+	ListKey string `toml:"list_key"`
 	// Resolve names a decision made in code; it picks one of the outcomes.
 	Resolve string `toml:"resolve"`
 
@@ -88,6 +91,7 @@ type remedyTemplate struct {
 	Packages []string `toml:"packages"`
 	Env      []string `toml:"env"`
 	Argv     []string `toml:"argv"`
+	Append   []string `toml:"append"`
 	Verify   []string `toml:"verify"`
 	Command  string   `toml:"command"`
 	Note     string   `toml:"note"`

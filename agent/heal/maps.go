@@ -15,7 +15,7 @@ type row struct {
 }
 
 // never tells that the map forbids to install anything for this key.
-func (w row) never() bool { return len(w.packages) == 0 || w.packages[0] == "-" }
+func (w row) never() bool { return len(w.packages) > 0 && w.packages[0] == "-" }
 
 // table is a map file: rows by key, and rows whose key ends in "*", which
 // stand for everything that begins so.

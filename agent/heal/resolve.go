@@ -34,6 +34,22 @@ func resolverFor(name string) resolver {
 		return (*scan).localOrNot
 	case "script":
 		return (*scan).scriptFile
+	case "header":
+		return (*scan).header
+	case "ruby-gem":
+		return (*scan).rubyGem
+	case "perl-module":
+		return (*scan).perlModule
+	case "r-package":
+		return (*scan).rPackage
+	case "rust-crate":
+		return (*scan).rustCrate
+	case "java-package":
+		return (*scan).javaPackage
+	case "tex-style":
+		return (*scan).texStyle
+	case "lua-module":
+		return (*scan).luaModule
 	case "modifier":
 		return func(*scan, *match) string { return "" }
 	}
@@ -95,7 +111,11 @@ func (s *scan) lookupOne(m *match) string {
 	m.vars["found"] = key
 	if w, ok := s.rules.table(m.rule.Lookup).find(key); ok {
 		m.useRow(m.rule.Lookup, w)
-		if w.never() {
+		tag := w.columns["tag"]
+		switch {
+		case tag != "" && m.rule.Outcomes[tag] != nil:
+			return tag
+		case w.never():
 			return "never"
 		}
 		return "known"
@@ -122,24 +142,29 @@ func (m *match) useRow(table string, w row) {
 	m.origin, m.trust = "map "+table+": "+w.key, Known
 }
 
-// guess makes a package's name by the rule's pattern. It is known when a list
-// has the name.
+// guess makes a package's name by the rule's pattern. It is known when the
+// rule's list has it. The system's own archive is curated, so a name that is
+// there may be installed without asking.
 func (s *scan) guess(m *match) string {
 	name := expand(m.rule.Guess, m.vars)
-	m.vars["packages"] = name
-	m.origin = "pattern of rule " + m.rule.ID
-	if m.rule.List != "" {
-		_, bare := splitManager(name, "")
-		if s.rules.list(m.rule.List).has(bare) {
-			m.trust, m.origin = Known, "list "+m.rule.List+": "+bare
-			return "known"
-		}
-		m.vars["packages"] = ""
-		m.near = s.rules.nearList(m.rule.List, bare)
+	manager, bare := splitManager(name, "")
+	m.vars["packages"], m.origin, m.trust = name, "pattern of rule "+m.rule.ID, Listed
+	if m.rule.List == "" {
+		return "guess"
+	}
+	if m.rule.ListKey != "" {
+		bare = expand(m.rule.ListKey, m.vars)
+	}
+	v := s.rules.Vouch(m.rule.List, bare)
+	if v.Trust == Unknown {
+		m.near, m.trust = v.DidYouMean, Unknown
 		return "unknown"
 	}
-	m.trust = Listed
-	return "guess"
+	m.origin, m.trust = v.Origin, v.Trust
+	if manager == "apt" {
+		m.trust = Known
+	}
+	return "known"
 }
 
 // plainName is for ecosystems whose import names are package names: the
@@ -211,4 +236,18 @@ func isScript(file string) bool {
 		return true
 	}
 	return false
+}
+
+// header decides what a missing header is: one of a package the map knows, a
+// file of the user's own (it is in quotes in the source), or unknown.
+func (s *scan) header(m *match) string {
+	header := m.vars["header"]
+	name := s.lookupOne(m)
+	if name != "unknown" {
+		return name
+	}
+	if m.vars["quoted"] == header || s.isLocal(header) {
+		return "local"
+	}
+	return "unknown"
 }

@@ -36,7 +36,8 @@ func captureOne(re *regexp.Regexp, text string, vars map[string]string) bool {
 
 // expand replaces {name} by its value, and {name|change} by its changed value:
 // lower, dash (lower case, separators become dashes), base (what follows the
-// last slash), stem (base without extension), root (before the first dot).
+// last slash), stem (base without extension), root (before the first dot),
+// some (a question mark when there is no value).
 func expand(t string, vars map[string]string) string {
 	if !strings.Contains(t, "{") {
 		return t
@@ -73,6 +74,10 @@ func changed(v, change string) string {
 	case "stem":
 		b := path.Base(v)
 		return strings.TrimSuffix(b, path.Ext(b))
+	case "some":
+		if v == "" {
+			return "?"
+		}
 	case "root":
 		v, _, _ = strings.Cut(v, ".")
 		return v
@@ -97,6 +102,9 @@ func (s *scan) baseVars(e *exception) map[string]string {
 		"limit": s.in.Limit, "signal": s.in.Signal, "python": s.in.Python,
 		"script": scriptOf(s.in.Argv), "exit": itoa(s.in.Exit), "where": "",
 	}
+	if len(s.in.Argv) > 0 && isCompiler(s.in.Argv[0]) {
+		vars["compiler"] = path.Base(s.in.Argv[0])
+	}
 	if e == nil {
 		return vars
 	}
@@ -106,6 +114,15 @@ func (s *scan) baseVars(e *exception) map[string]string {
 	}
 	vars["type"] = e.shortType()
 	return vars
+}
+
+// isCompiler tells a C or C++ compiler that takes libraries at the end.
+func isCompiler(program string) bool {
+	switch base, _, _ := strings.Cut(path.Base(program), "-"); base {
+	case "gcc", "g++", "cc", "c++", "clang", "clang++":
+		return true
+	}
+	return false
 }
 
 // scriptOf is the first argument that names a file, else the command.

@@ -24,7 +24,12 @@ func (r *Rules) Vouch(manager, name string) Verdict {
 	if w, ok := r.table("wrong").rows[manager+" "+name]; ok {
 		return Verdict{Trust: Unknown, Origin: "map wrong: " + name, DidYouMean: w.packages}
 	}
+	if manager == "go" {
+		name = r.goModule(name)
+	}
 	switch {
+	case manager == "apt" && r.list("curated apt").has(name):
+		return Verdict{Trust: Known, Origin: "maps: " + name}
 	case manager == "pip" && r.curatedPip().has(name):
 		return Verdict{Trust: Known, Origin: "map import: " + name}
 	case r.list(manager + "-known").has(name):
@@ -77,6 +82,32 @@ func (r *Rules) readCurated() *nameList {
 		}
 	}
 	return l
+}
+
+// readCuratedApt are the system packages that any map names.
+func (r *Rules) readCuratedApt() *nameList {
+	l := &nameList{names: map[string]bool{}}
+	for _, name := range []string{"command", "header", "so", "pkgconfig", "lib", "symbol", "cmake", "sty", "perl", "phpext", "lua"} {
+		t := r.table(name)
+		for _, key := range sortedKeys(t.rows) {
+			for _, p := range t.rows[key].packages {
+				if manager, pkg := splitManager(p, "apt"); manager == "apt" && pkg != "-" {
+					l.add(pkg)
+				}
+			}
+		}
+	}
+	return l
+}
+
+// goModule is the known module that an import path lies in, or the path.
+func (r *Rules) goModule(path string) string {
+	for p := path; strings.Contains(p, "/"); p = p[:strings.LastIndexByte(p, '/')] {
+		if r.list("go").has(p) {
+			return p
+		}
+	}
+	return path
 }
 
 // near are the keys of a map that are one or two letters away from key.

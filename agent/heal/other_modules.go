@@ -1,0 +1,118 @@
+package heal
+
+import "strings"
+
+// rubyGem decides what a missing Ruby feature is.
+func (s *scan) rubyGem(m *match) string {
+	name := m.vars["module"]
+	if s.isLocal(name) {
+		return "local"
+	}
+	if found := s.lookupOne(m); found != "unknown" {
+		return found
+	}
+	root, _, _ := strings.Cut(name, "/")
+	for _, gem := range []string{strings.ReplaceAll(name, "/", "-"), name, root} {
+		v := s.rules.Vouch("gem", gem)
+		if v.Trust != Unknown {
+			m.vars["packages"], m.origin, m.trust, m.near = gem, v.Origin, v.Trust, nil
+			return "known"
+		}
+		m.near = append(m.near, v.DidYouMean...)
+	}
+	m.vars["packages"], m.trust, m.origin = strings.ReplaceAll(name, "/", "-"), Unknown, ""
+	if len(m.near) > 0 {
+		m.near, m.vars["packages"] = firstNames(m.near), ""
+	}
+	return "unknown"
+}
+
+// perlModule decides what a missing Perl module is.
+func (s *scan) perlModule(m *match) string {
+	if m.vars["module"] == "" {
+		m.vars["module"] = strings.ReplaceAll(m.vars["path"], "/", "::")
+	}
+	name := m.vars["module"]
+	if s.isLocal(name[strings.LastIndexByte(name, ':')+1:]) {
+		return "local"
+	}
+	return s.lookupOne(m)
+}
+
+// rPackage decides what a missing R package is. R's own collection is large;
+// what neither the system nor our list has is asked about.
+func (s *scan) rPackage(m *match) string {
+	name := m.vars["package"]
+	lower := strings.ToLower(name)
+	switch {
+	case s.rules.list("r-base").has(name):
+		return "base"
+	case s.rules.list("r-apt").has(lower):
+		m.vars["packages"], m.origin, m.trust = "r-cran-"+lower, "list r-apt: "+lower, Known
+	case s.rules.list("r-bioc").has(lower):
+		m.vars["packages"], m.origin, m.trust = "r-bioc-"+lower, "list r-bioc: "+lower, Known
+	case s.rules.list("r").has(name):
+		m.vars["packages"], m.origin, m.trust = "", "list r: "+name, Listed
+	default:
+		m.near = firstNames(append(closest(s.rules.list("r").all, name), closest(s.rules.list("r-apt").all, name)...))
+		return "unknown"
+	}
+	return "known"
+}
+
+// rustCrate decides what an unknown Rust path begins with.
+func (s *scan) rustCrate(m *match) string {
+	name := m.vars["crate"]
+	if s.isLocal(name) {
+		return "local"
+	}
+	dashed := strings.ReplaceAll(name, "_", "-")
+	for _, crate := range []string{name, dashed} {
+		if v := s.rules.Vouch("cargo", crate); v.Trust != Unknown {
+			m.vars["packages"], m.origin, m.trust = crate, v.Origin, v.Trust
+			return "known"
+		}
+	}
+	m.vars["packages"], m.trust = dashed, Unknown
+	m.near, _ = s.rules.nearNames("cargo", dashed)
+	return "unknown"
+}
+
+// javaPackage decides what a missing Java package or class is.
+func (s *scan) javaPackage(m *match) string {
+	if m.vars["package"] == "" {
+		m.vars["package"] = strings.NewReplacer("/", ".", "$", ".").Replace(m.vars["path"])
+	}
+	name := m.vars["package"]
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 || s.isLocal(name[i+1:]) || s.isLocal(changed(name, "root")) {
+		return "local"
+	}
+	return s.lookupOne(m)
+}
+
+// texStyle decides what a missing style file is.
+func (s *scan) texStyle(m *match) string {
+	if s.isLocal(m.vars["style"]) {
+		return "local"
+	}
+	return s.lookupOne(m)
+}
+
+// luaModule decides what a missing Lua module is.
+func (s *scan) luaModule(m *match) string {
+	name := m.vars["module"]
+	if s.isLocal(changed(name, "root")) || s.isLocal(name) {
+		return "local"
+	}
+	if found := s.lookupOne(m); found != "unknown" {
+		return found
+	}
+	v := s.rules.Vouch("luarocks", name)
+	if v.Trust != Unknown {
+		m.vars["packages"], m.origin, m.trust = name, v.Origin, v.Trust
+		return "rock"
+	}
+	m.near, m.trust = v.DidYouMean, Unknown
+	return "unknown"
+}
