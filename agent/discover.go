@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"kintsugi/agent/discover"
 	"kintsugi/agent/event"
@@ -25,7 +26,7 @@ func (e *Engine) Discover(ctx context.Context) (discover.Facts, error) {
 	}
 	e.facts = &facts
 	if text := facts.String(); text != "" {
-		return facts, e.log(event.Note{Level: "info", Text: "boxes have: " + line(text, 600)})
+		return facts, e.log(event.Note{Level: "info", Text: "boxes have: " + line(strings.ReplaceAll(text, "\n", "; "), 600)})
 	}
 	return facts, nil
 }

@@ -106,7 +106,7 @@ func announces(text string) bool {
 
 // finish ends the task with the model's answer.
 func (t *task) finish(answer string) error {
-	t.res.Reason, t.res.Answer = Finished, strings.TrimSpace(answer)
+	t.res.Reason, t.res.Answer = Finished, strings.TrimSpace(harmless(answer))
 	return t.closeStep(true, t.res.Answer)
 }
 

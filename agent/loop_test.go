@@ -298,8 +298,60 @@ func TestModelCannotDriveTheTerminal(t *testing.T) {
 	b := newLoop(t, prints(""), model.Scripted{Text: "a\x1b]52;c;aGk=\x07b\x1b[2J", Thinking: "\x1b[?1049h"})
 	b.work(t, "go")
 	st := b.state(t).Steps[0]
-	if all := strings.Join(append(st.Text, st.Thinking...), ""); strings.Contains(all, "\x1b") || strings.Contains(all, "\a") {
+	if all := strings.Join(append(st.Text, st.Thinking...), "") + st.Answer; strings.Contains(all, "\x1b") || strings.Contains(all, "\a") {
 		t.Errorf("%q", all)
+	}
+	b = newLoop(t, prints(""), finishes("a\x1b]52;c;aGk=\x07b"))
+	if r := b.work(t, "go"); strings.Contains(r.Answer, "\x1b") || !strings.Contains(r.Answer, "b") {
+		t.Errorf("%q", r.Answer)
+	}
+}
+
+func TestTimeEndsAModelThatNeverAnswers(t *testing.T) {
+	t.Parallel()
+	b := newLoop(t, prints(""))
+	b.Model = silent{b.script}
+	b.Budget.Time = 50 * time.Millisecond
+	r, err := b.Task(t.Context(), "go")
+	if err != nil || r.Reason != SpentOut || !strings.Contains(r.Answer, "time of 50ms") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if st := b.state(t).Steps; len(st) != 1 || !st[0].Done || st[0].OK {
+		t.Errorf("%+v", st)
+	}
+}
+
+// silent is a model that says nothing until it is stopped.
+type silent struct{ *model.Script }
+
+func (silent) Chat(ctx context.Context, _ model.Request, _ func(model.Chunk)) (model.Reply, error) {
+	<-ctx.Done()
+	return model.Reply{}, ctx.Err()
+}
+
+func TestDiscoveredFactsReachTheModelOnce(t *testing.T) {
+	t.Parallel()
+	b := newLoop(t, prints(""), finishes("1"), finishes("2"))
+	asked := 0
+	b.Facts, b.Discover = "", func(context.Context) (string, error) { asked++; return "Languages: Python 9", nil }
+	b.work(t, "go")
+	b.work(t, "again")
+	if s := b.script.Seen(); asked != 1 || !strings.Contains(s[0].Messages[0].Text, "Python 9") || !strings.Contains(s[1].Messages[0].Text, "Python 9") {
+		t.Errorf("asked %d times, told %q", asked, s[0].Messages[0].Text)
+	}
+}
+
+func TestWrittenFilesAreCheckpoints(t *testing.T) {
+	t.Parallel()
+	b := newLoop(t, prints(""), use(tool.WriteFile, map[string]any{"path": "a", "content": "x"}), use(tool.ReadFile, map[string]any{"path": "a"}), finishes("ok"))
+	b.Saved = func() (string, string) { return "c2", "c1" }
+	b.work(t, "go")
+	s := b.state(t)
+	if c := s.Steps[0].Checkpoint; c == nil || c.ID != "c2" || c.Parent != "c1" || c.Changed[0] != "a" {
+		t.Errorf("%+v", c)
+	}
+	if c := s.Steps[1].Checkpoint; c != nil {
+		t.Errorf("reading made a checkpoint: %+v", c)
 	}
 }
 

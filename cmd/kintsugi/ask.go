@@ -169,7 +169,7 @@ func (o askOptions) answer(res agent.Result, show *askPrinter) error {
 	case o.json, text == "":
 		return nil
 	case !res.OK():
-		if !o.quiet {
+		if !o.quiet && !show.said(text) {
 			show.line(red, "✗ not solved", text)
 		}
 		return nil

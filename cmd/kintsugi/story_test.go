@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"kintsugi/agent/model/modeltest"
 )
 
 // TestMain lets the test binary be the kintsugi command that stories run.
@@ -46,13 +49,35 @@ func storyEnv(env *testscript.Env, home string) error {
 	env.Setenv("XDG_STATE_HOME", filepath.Join(home, "state"))
 	env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "config"))
 	own, _, _ := strings.Cut(env.Getenv("PATH"), ":")
+	env.Setenv("BIN", own)
 	env.Setenv("PATH", own+":/usr/local/bin:/usr/bin:/bin")
 	for _, key := range []string{"PIP_CERT", "PIP_INDEX_URL", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_registry"} {
 		if v := os.Getenv(key); v != "" {
 			env.Setenv(key, v)
 		}
 	}
+	if err := storyModel(env); err != nil {
+		return err
+	}
 	return os.MkdirAll(home, 0o755)
+}
+
+// storyModel gives a story with a file replies.toml a server whose model says
+// that; any other has no model.
+func storyModel(env *testscript.Env) error {
+	env.Setenv("OLLAMA_HOST", "127.0.0.1:1")
+	text, err := os.ReadFile(filepath.Join(env.WorkDir, "replies.toml"))
+	if err != nil {
+		return nil //nolint:nilerr // no file, no model
+	}
+	replies, err := modeltest.Replies(string(text))
+	if err != nil {
+		return err
+	}
+	server := httptest.NewServer(&modeltest.Server{Name: "tiny:1b", Replies: replies})
+	env.Defer(server.Close)
+	env.Setenv("OLLAMA_HOST", server.URL)
+	return os.Remove(filepath.Join(env.WorkDir, "replies.toml"))
 }
 
 // storyCondition (stories are read one after the other) answers [boxes] (a sandbox works here) and [pip], [npm],
