@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"kintsugi/sandbox"
 )
 
 //go:embed cases/*.toml
@@ -69,6 +71,9 @@ type Case struct {
 	Probe string `toml:"probe"`
 	// Expect is what each runtime must come to, by the runtime's name.
 	Expect map[string]Expectation `toml:"expect"`
+	// Promise is the promise of sandbox.Report that the case tests. A runtime
+	// that says itself that the kernel does not enforce it here is not blamed.
+	Promise sandbox.Promise `toml:"promise"`
 	// References are names of published issues and vulnerabilities.
 	References []string `toml:"references"`
 }

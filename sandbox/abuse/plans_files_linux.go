@@ -18,15 +18,15 @@ import (
 
 func filePlans() map[string]plan {
 	return map[string]plan{
-		"host-paths":    {setup: (*trial).plantSecret},
-		"chroot":        {setup: plantFile},
-		"copies":        {setup: (*trial).plantSecret},
-		"leaked-files":  {setup: leakFiles},
-		"file-handle":   {setup: takeHandle},
-		"own-program":   {setup: hashProgram, judge: sameProgram},
-		"core-dump":     {setup: corePattern, judge: noCore},
-		"link-lower":    {setup: keepOriginal, judge: sameOriginal},
-		"linked-lower":  {probe: "overwrite", setup: linkOutside, judge: sameOriginal},
+		"host-paths":   {setup: (*trial).plantSecret},
+		"chroot":       {setup: plantFile},
+		"copies":       {setup: (*trial).plantSecret},
+		"leaked-files": {setup: leakFiles},
+		"file-handle":  {setup: takeHandle},
+		"own-program":  {setup: hashProgram, judge: sameProgram},
+		"core-dump":    {setup: corePattern, judge: noCore},
+		"link-lower":   {setup: keepOriginal, judge: sameOriginal},
+
 		"self-memory":   {setup: mapOriginal, judge: sameOriginal},
 		"read-only":     {setup: mountReadOnly},
 		"swapped-bind":  {whole: swappedBind},
@@ -127,16 +127,6 @@ func keepOriginal(t *trial) error {
 	c, err := contentOf(t.project("original"))
 	t.kept = c
 	return err
-}
-
-func linkOutside(t *trial) error {
-	if err := os.Link(t.project("original"), filepath.Join(t.dir, "second-name")); err != nil {
-		return err
-	}
-	if err := keepOriginal(t); err != nil {
-		return err
-	}
-	return with("file", "original")(t)
 }
 
 func mapOriginal(t *trial) error {

@@ -16,7 +16,7 @@ func plans() map[string]plan {
 	all := map[string]plan{}
 	for _, part := range []map[string]plan{
 		taskPlans(), memoryPlans(), diskPlans(), outputPlans(), lifePlans(), killPlans(), filePlans(), networkPlans(),
-		secretPlans(), terminalPlans(),
+		secretPlans(), terminalPlans(), projectPlans(),
 	} {
 		maps.Copy(all, part)
 	}

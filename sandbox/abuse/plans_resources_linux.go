@@ -1,9 +1,11 @@
 package abuse
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -125,9 +127,13 @@ func stillTimers(*trial) probe.Verdict {
 	return probe.Heldf("the host's user still gets timers")
 }
 
+// most is the memory that probes may use, in bytes: the least with which Go's
+// runtime starts where the limit counts what is mapped.
+const most = 160 * mib
+
 func memoryPlans() map[string]plan {
-	little := sandbox.Limits{Memory: 64 * mib}
-	limit := with("limit", 64*mib, "files", 256)
+	little := sandbox.Limits{Memory: most}
+	limit := with("limit", most, "files", 256)
 	memory := endedBy(sandbox.LimitMemory)
 	return map[string]plan{
 		"memory-bomb":  {alone: true, limits: little, setup: limit, judge: memory},
@@ -135,7 +141,7 @@ func memoryPlans() map[string]plan {
 		"memory-file":  {alone: true, limits: little, setup: limit, judge: memory},
 		"swap-out":     {alone: true, limits: little, setup: needSwap, judge: memory},
 		"lock-memory":  {alone: true, limits: little, setup: limit, judge: memory},
-		"pipe-bloat":   {alone: true, limits: little, setup: limit, judge: memory, during: nil},
+		"pipe-bloat":   {alone: true, limits: little, setup: limit, judge: memory},
 		"socket-bloat": {alone: true, limits: little, setup: limit, judge: memory},
 		"sysv-shm":     {setup: plantShm, judge: ownShm},
 		"posix-mq":     {setup: plantQueue, during: stillQueues},
@@ -147,7 +153,7 @@ func needSwap(t *trial) error {
 	if err != nil || strings.Count(string(b), "\n") < 2 {
 		return notHere("this machine has no swap")
 	}
-	return with("limit", 64*mib)(t)
+	return with("limit", most)(t)
 }
 
 // shmSize is an odd size by which a left-over segment is found.
@@ -207,19 +213,22 @@ func diskPlans() map[string]plan {
 	return map[string]plan{
 		"disk-fill": {alone: true, limits: sandbox.Limits{Disk: 16 * mib, FileSize: -1}, setup: with("limit", 16*mib),
 			judge: endedBy(sandbox.LimitDisk, sandbox.LimitMemory)},
+		"layer-fill": {probe: "disk-fill", alone: true, limits: sandbox.Limits{Disk: 16 * mib, FileSize: -1},
+			setup: func(t *trial) error { return errors.Join(t.capture(), with("limit", 16*mib)(t)) },
+			judge: endedBy(sandbox.LimitDisk, sandbox.LimitMemory)},
 		"inodes": {limits: sandbox.Limits{Inodes: 500}, setup: with("limit", 500)},
-		"workspace-inodes": {alone: true, limits: sandbox.Limits{Wall: 15 * time.Second, Inodes: 500}, setup: with("most", 2000),
+		"workspace-inodes": {alone: true, limits: sandbox.Limits{Wall: 15 * time.Second, Inodes: 500}, setup: with("most", 1200),
 			judge: endedBy(sandbox.LimitDisk)},
 		"workspace-fill": {alone: true, limits: sandbox.Limits{Wall: 15 * time.Second, Disk: 32 * mib, FileSize: 8 * mib},
 			setup: with("file", 8*mib, "most", 256*mib), judge: endedBy(sandbox.LimitDisk)},
 		"big-file":   {limits: sandbox.Limits{FileSize: 8 * mib}, setup: with("limit", 8*mib), judge: projectEmpty},
 		"deep-tree":  {limits: sandbox.Limits{Wall: 15 * time.Second, Inodes: 50000}, setup: deep, judge: removedFast},
-		"many-files": {limits: sandbox.Limits{Wall: 15 * time.Second, Inodes: 50000}, setup: with("count", 1000), judge: removedFast},
+		"many-files": {limits: sandbox.Limits{Wall: 15 * time.Second, Inodes: 50000}, setup: with("count", 400), judge: removedFast},
 		"odd-names":  {judge: sameNames},
 	}
 }
 
-func deep(t *trial) error { return with("workspace", t.project(""), "depth", 2000)(t) }
+func deep(t *trial) error { return with("workspace", t.project(""), "depth", 1100)(t) }
 
 // removedFast wants what the box left in the workspace to be removable, and
 // the box itself to have ended in good time.
@@ -233,6 +242,18 @@ func removedFast(t *trial) probe.Verdict {
 		return probe.Breachf("removing what the box left took %v", took)
 	}
 	return worst(t.inside(), probe.Heldf("over and removed in %d ms", (t.took+time.Since(began)).Milliseconds()))
+}
+
+// capture makes the box one that installs: what it writes to the system's
+// directories becomes a layer.
+func (t *trial) capture() error {
+	t.spec.Capture = filepath.Join(t.dir, "layer")
+	for _, dir := range []string{"usr", "etc", "opt", "var"} {
+		if err := os.MkdirAll(filepath.Join(t.spec.Capture, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // projectEmpty wants the project itself to be untouched, and the change to

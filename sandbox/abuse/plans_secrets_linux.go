@@ -4,11 +4,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/abuse/probe"
@@ -17,9 +19,10 @@ import (
 
 func networkPlans() map[string]plan {
 	return map[string]plan{
-		"host-services": {setup: listenTCP},
-		"host-sockets":  {setup: listenUnix},
-		"name-leak":     {setup: nameServers},
+		"host-services":   {setup: listenTCP},
+		"host-sockets":    {setup: listenUnix},
+		"name-leak":       {setup: nameServers},
+		"kept-connection": {setup: serveInside, judge: connectionEnds},
 	}
 }
 
@@ -69,6 +72,35 @@ func listenUnix(t *trial) error {
 	return with("abstract", t.token+"abstract", "paths", strings.Join(paths, ","))(t)
 }
 
+// serveInside answers a port in the box from the host, as the gateway does,
+// and keeps the connection open for as long as the other side does.
+func serveInside(t *trial) error {
+	const port = 7791
+	ended := make(chan struct{})
+	t.kept = ended
+	t.spec.Listeners = []sandbox.Listener{{Port: port, Serve: func(l net.Listener) {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer close(ended)
+		defer c.Close()
+		_, _ = c.Write([]byte("hello"))
+		_, _ = io.Copy(io.Discard, c)
+	}}}
+	return with("port", port)(t)
+}
+
+// connectionEnds wants the connection to end with the box.
+func connectionEnds(t *trial) probe.Verdict {
+	select {
+	case <-t.kept.(chan struct{}):
+		return worst(t.inside(), probe.Heldf("its connection ended with the box"))
+	case <-time.After(time.Second):
+		return worst(t.inside(), probe.Breachf("a connection outlives the box"))
+	}
+}
+
 // nameServers tells the probe who resolves names for the host.
 func nameServers(t *trial) error {
 	b, _ := os.ReadFile("/etc/resolv.conf")
@@ -85,6 +117,7 @@ func secretPlans() map[string]plan {
 	return map[string]plan{
 		"environment":       {setup: plantEnvironment, judge: noOtherVariables},
 		"home-secrets":      {setup: plantHome},
+		"install-secrets":   {probe: "home-secrets", setup: func(t *trial) error { return errors.Join(t.capture(), plantHome(t)) }},
 		"service-sockets":   {setup: plantSockets},
 		"workbench-secrets": {setup: plantState},
 		"earlier-box":       {whole: func(t *trial) probe.Verdict { return t.twoBoxes(false) }},

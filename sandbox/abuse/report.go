@@ -20,6 +20,7 @@ const (
 	Breach    Outcome = "breach"
 	Undecided Outcome = "undecided" // the probe could not find out; counts as a breach
 	ByDesign  Outcome = "shared"
+	Declared  Outcome = "declared" // breached, but the runtime says itself that the kernel does not enforce it here
 	None      Outcome = "not applicable"
 	Proven    Outcome = "elsewhere"
 	Pending   Outcome = "later"
@@ -70,8 +71,9 @@ func (r Report) Count() map[Outcome]int {
 // Summary is one line: how many cases came to what.
 func (r Report) Summary() string {
 	n := r.Count()
-	return fmt.Sprintf("%s as %s: %d held, %d breached, %d undecided, %d shared by design, %d not applicable, "+
-		"%d proven elsewhere, %d to come; %.1f s", r.Runtime, r.User, n[Held], n[Breach], n[Undecided], n[ByDesign],
+	return fmt.Sprintf("%s as %s: %d held, %d breached, %d undecided, %d weaker as declared, "+
+		"%d shared by design, %d not applicable, "+
+		"%d proven elsewhere, %d to come; %.1f s", r.Runtime, r.User, n[Held], n[Breach], n[Undecided], n[Declared], n[ByDesign],
 		n[None], n[Proven], n[Pending], time.Duration(r.Milliseconds*int64(time.Millisecond)).Seconds())
 }
 
@@ -84,7 +86,7 @@ func (o Outcome) mark() string {
 		return "✗"
 	case Undecided:
 		return "?"
-	case ByDesign:
+	case ByDesign, Declared:
 		return "≈"
 	}
 	return "·"

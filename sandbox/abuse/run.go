@@ -3,6 +3,7 @@ package abuse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/user"
 	"runtime"
@@ -189,13 +190,25 @@ func (r *runner) decide(ctx context.Context, c Case, e Expectation) (Outcome, st
 	}
 	switch {
 	case v.Verdict == probe.Breach:
-		return Breach, v.Detail
+		return r.breached(ctx, c, v.Detail)
 	case v.Verdict != probe.Held:
 		return Undecided, v.Detail
 	case e.Kind == Shared:
 		return ByDesign, e.Note + " (" + v.Detail + ")"
 	}
 	return Held, v.Detail
+}
+
+// breached says what a breach is: one, or what the runtime declares itself.
+func (r *runner) breached(ctx context.Context, c Case, detail string) (Outcome, string) {
+	if c.Promise == "" {
+		return Breach, detail
+	}
+	kept := r.rt.Probe(ctx).Report.Find(c.Promise)
+	if kept.Strength != sandbox.Watched {
+		return Breach, detail
+	}
+	return Declared, fmt.Sprintf("%s is only watched here (%s): %s", c.Promise, kept.Mechanism, detail)
 }
 
 // notHere says why a case has nothing to try on this machine or for this user.

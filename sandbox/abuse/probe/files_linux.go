@@ -3,6 +3,7 @@ package probe
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +23,18 @@ func linkLower(Args) Verdict {
 // overwrite changes the file that the host named.
 func overwrite(a Args) Verdict {
 	if err := os.WriteFile(a.Text("file"), []byte("changed in the box"), 0o644); err != nil {
+		return Errorf("%v", err)
+	}
+	return Heldf("wrote %s", a.Text("file"))
+}
+
+// writeOwn changes a file that no other line of work may have changed.
+func writeOwn(a Args) Verdict {
+	b, err := os.ReadFile(a.Text("file"))
+	if err == nil && strings.Contains(string(b), "another line") {
+		return Breachf("%s holds what another line wrote", a.Text("file"))
+	}
+	if err := os.WriteFile(a.Text("file"), []byte("another line"), 0o644); err != nil {
 		return Errorf("%v", err)
 	}
 	return Heldf("wrote %s", a.Text("file"))

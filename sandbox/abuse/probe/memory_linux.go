@@ -12,17 +12,17 @@ import (
 
 const mib = 1 << 20
 
-// memoryBomb touches memory up to eight times the limit, holds it for a
+// memoryBomb touches memory up to four times the limit, holds it for a
 // moment so that a watcher gets its chance, and is dead by then.
 func memoryBomb(a Args) Verdict {
 	limit := a.Int("limit")
-	for used := 0; used < 8*limit; used += 8 * mib {
+	for used := 0; used < 4*limit; used += 8 * mib {
 		if err := touch(8 * mib); err != nil {
 			return Heldf("refused at %d MiB", used/mib)
 		}
 	}
 	time.Sleep(time.Second)
-	return Breachf("%d MiB in use under a limit of %d MiB", 8*limit/mib, limit/mib)
+	return Breachf("%d MiB in use under a limit of %d MiB", 4*limit/mib, limit/mib)
 }
 
 func touch(size int) error {
@@ -36,7 +36,7 @@ func memoryMany(a Args) Verdict {
 	limit := a.Int("limit")
 	const count = 16
 	k := &kit{}
-	size := limit / 4
+	size := limit / 8
 	take := k.call(unix.SYS_MMAP, 0, size, unix.PROT_READ|unix.PROT_WRITE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE, -1, 0)
 
@@ -87,19 +87,22 @@ func reapDead() int {
 	}
 }
 
-// memoryFile fills an anonymous file, memory that no process has mapped.
+// memoryFile fills anonymous files, memory that no process has mapped.
 func memoryFile(a Args) Verdict {
-	fd, err := unix.MemfdCreate("bomb", unix.MFD_CLOEXEC)
-	if err != nil {
-		return Heldf("memfd_create: %s", short(err))
+	limit, total := a.Int("limit"), 0
+	for total < 2*limit {
+		fd, err := unix.MemfdCreate("bomb", unix.MFD_CLOEXEC)
+		if err != nil {
+			return Heldf("memfd_create: %s at %d MiB", short(err), total/mib)
+		}
+		n, _ := fill(fd, limit/2)
+		total += n
+		if n == 0 {
+			return Heldf("refused at %d MiB", total/mib)
+		}
 	}
-	limit := a.Int("limit")
-	n, err := fill(fd, 8*limit)
-	if n > 2*limit {
-		time.Sleep(time.Second)
-		return Breachf("%d MiB in an anonymous file under a limit of %d MiB", n/mib, limit/mib)
-	}
-	return Heldf("%s at %d MiB", short(err), n/mib)
+	time.Sleep(time.Second)
+	return Breachf("%d MiB in anonymous files under a limit of %d MiB", total/mib, limit/mib)
 }
 
 // fill writes until the file takes no more, or most bytes.
@@ -186,6 +189,9 @@ func bloat(a Args, open func() (int, error)) Verdict {
 		}
 		n, _ := fill(fd, 64*mib)
 		total += n
+		if total > a.Int("limit") {
+			return Breachf("%d MiB in buffers under a limit of %d MiB", total/mib, a.Int("limit")/mib)
+		}
 	}
 	return Breachf("no limit met with %d MiB in buffers", total/mib)
 }
@@ -238,18 +244,18 @@ func terminalStarve(a Args) Verdict {
 	return Heldf("%d pseudo-terminals, then %s", n, short(err))
 }
 
-// lookups asks for names that do not exist, for a second.
+// lookups asks for names that do not exist, for half a second.
 func lookups(Args) Verdict {
 	dir, err := os.Getwd()
 	if err != nil {
 		return Errorf("%v", err)
 	}
-	n, end := 0, time.Now().Add(time.Second)
+	n, end := 0, time.Now().Add(500*time.Millisecond)
 	for time.Now().Before(end) {
 		for range 1000 {
 			n++
 			_, _ = os.Lstat(dir + "/absent-" + time.Now().String())
 		}
 	}
-	return Heldf("%d lookups of absent names in a second", n)
+	return Heldf("%d lookups of absent names in half a second", n)
 }

@@ -163,17 +163,23 @@ func statusField(name string) string {
 	return ""
 }
 
-// withoutOption lists the mounts that lack a mount option.
+// withoutOption lists the mounts that lack a mount option and could hold
+// programs: a mounted device node cannot.
 func withoutOption(option string) []string {
 	b, _ := os.ReadFile("/proc/self/mountinfo")
 	var out []string
 	for _, line := range strings.Split(string(b), "\n") {
 		f := strings.Fields(line)
-		if len(f) > 5 && !strings.Contains(","+f[5]+",", ","+option+",") {
+		if len(f) > 5 && !strings.Contains(","+f[5]+",", ","+option+",") && !isDevice(f[4]) {
 			out = append(out, f[4])
 		}
 	}
 	return out
+}
+
+func isDevice(path string) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.Mode()&os.ModeDevice != 0
 }
 
 // fileCaps puts capabilities and set-uid bits on a copy of this program and

@@ -3,7 +3,7 @@ package probe
 // table names the probes.
 func table() map[string]Func {
 	all := map[string]Func{}
-	for _, part := range []map[string]Func{resources(), lifetime(), filesystem(), kernel(), network(), secrets(), terminal()} {
+	for _, part := range []map[string]Func{resources(), lifetime(), filesystem(), kernel(), network(), secrets(), terminal(), project()} {
 		for name, f := range part {
 			all[name] = f
 		}
@@ -27,7 +27,7 @@ func resources() map[string]Func {
 
 func lifetime() map[string]Func {
 	return map[string]Func{
-		"daemon": daemon, "stubborn": stubborn, "nap": napAndEnd, "hold": holdOn, "schedulers": schedulers,
+		"daemon": daemon, "kept-connection": keepConnection, "stubborn": stubborn, "nap": napAndEnd, "hold": holdOn, "schedulers": schedulers,
 		"forever": func(Args) Verdict { return forever() },
 	}
 }
@@ -70,5 +70,13 @@ func terminal() map[string]Func {
 	return map[string]Func{
 		"type-ahead": typeAhead, "print-hostile": printHostile, "print-spoof": printSpoof, "print-torn": printTorn,
 		"fake-protocol": fakeProtocol,
+	}
+}
+
+func project() map[string]Func {
+	return map[string]Func{
+		"leave-links": leaveLinks, "write-through": writeThrough, "reshape": reshape, "special-bits": specialBits,
+		"odd-files": oddFiles, "write-files": writeFiles, "move-into": moveInto, "big-change": bigChange,
+		"write-own": writeOwn,
 	}
 }

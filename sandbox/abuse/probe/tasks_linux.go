@@ -140,6 +140,21 @@ func daemon(Args) Verdict {
 	return Heldf("left a daemon behind")
 }
 
+// keepConnection leaves a daemon behind that holds a connection to the port.
+func keepConnection(a Args) Verdict {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err == nil {
+		err = unix.Connect(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: a.Int("port")})
+	}
+	if err != nil {
+		return Errorf("connecting to the port that the host serves: %v", err)
+	}
+	if n, err := unix.Read(fd, make([]byte, 5)); n != 5 {
+		return Errorf("the host's greeting did not come: %d %v", n, err)
+	}
+	return daemon(a)
+}
+
 // stubborn ignores every signal, keeps one process in an uninterruptible
 // vfork and stops itself.
 func stubborn(Args) Verdict {
