@@ -30,8 +30,9 @@ type composer struct {
 	chosen   int
 	picked   bool // the user moved to the chosen one
 	remember func(string)
-	view     string // of the area, as of the last change
-	stale    bool
+	stale    bool     // something changed since the next three were made
+	view     []string // the rows of the area
+	x, y     int      // the cursor in them
 }
 
 func newComposer(l *look.Look, o Options) *composer {
@@ -44,7 +45,7 @@ func newComposer(l *look.Look, o Options) *composer {
 	c.area.MaxHeight = 0
 	c.area.SetVirtualCursor(false)
 	c.area.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("alt+enter", "shift+enter", "ctrl+j"))
-	c.area.DynamicHeight = false
+	c.area.SetHeight(maxComposer) // as many rows are drawn as the text needs
 	c.Restyle(l)
 	return c
 }
@@ -95,27 +96,32 @@ func (c *composer) Resize(w int) {
 		c.w, c.stale = w, true
 		c.area.SetWidth(max(w-promptWidth-1, 10))
 	}
-	if h := c.rows(); c.area.Height() != h {
-		c.area.SetHeight(h)
-		c.stale = true
-	}
 }
 
 // promptWidth is the room for the prompt.
 const promptWidth = 3
 
-// rows is how many rows the text needs.
-func (c *composer) rows() int {
-	n := 0
-	w := max(c.w-promptWidth-2, 8)
-	for _, line := range strings.Split(c.area.Value(), "\n") {
-		n += max((cell.Width(cell.Safe(line))+w-1)/w, 1)
+// draw makes the rows of the text, as many as it needs.
+func (c *composer) draw() []string {
+	if !c.stale && c.view != nil {
+		return c.view
 	}
-	return clamp(n, 1, maxComposer)
+	c.stale = false
+	c.x, c.y = 0, 0
+	if cur := c.area.Cursor(); cur != nil {
+		c.x, c.y = cur.X, cur.Y
+	}
+	n := 0
+	for _, line := range strings.Split(c.area.Value(), "\n") {
+		n += len(cell.WrapWords([]cell.Span{cell.S(cell.Style{}, line)}, max(c.area.Width(), 1), nil))
+	}
+	rows := strings.Split(c.area.View(), "\n")
+	c.view = rows[:clamp(max(n, c.y+1), 1, len(rows))]
+	return c.view
 }
 
 // Height is the rows of the composer and its completions.
-func (c *composer) Height() int { return c.rows() + len(c.shown()) }
+func (c *composer) Height() int { return len(c.draw()) + len(c.shown()) }
 
 // Value is what is written.
 func (c *composer) Value() string { return c.area.Value() }
@@ -233,16 +239,13 @@ func (c *composer) keep(text string) {
 
 // Lines draws the composer, w cells wide.
 func (c *composer) Lines(focused bool) []string {
-	if c.stale || c.view == "" {
-		c.view, c.stale = c.area.View(), false
-	}
 	fill := c.l.On(themes.Surface, themes.Text)
 	prompt := c.l.On(themes.Surface, themes.Muted)
 	if focused {
 		prompt = c.l.On(themes.Surface, themes.Accent)
 	}
 	var out []string
-	for i, row := range strings.Split(c.view, "\n") {
+	for i, row := range c.draw() {
 		mark := "   "
 		if i == 0 {
 			mark = " " + c.l.Glyphs.Prompt + " "
@@ -254,9 +257,6 @@ func (c *composer) Lines(focused bool) []string {
 
 // Cursor is where the cursor is, relative to the first row of Lines.
 func (c *composer) Cursor() (x, y int) {
-	cur := c.area.Cursor()
-	if cur == nil {
-		return promptWidth, len(c.shown())
-	}
-	return cur.X + promptWidth, cur.Y + len(c.shown())
+	c.draw()
+	return c.x + promptWidth, c.y + len(c.shown())
 }

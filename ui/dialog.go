@@ -21,6 +21,12 @@ type dialog interface {
 	Key(m *model, msg tea.KeyPressMsg) (cmd tea.Cmd, done bool)
 }
 
+// sized is a dialog that is narrower than others, or stands at the bottom, so
+// that it covers less of the screen.
+type sized interface {
+	Size() (width int, bottom bool)
+}
+
 // clicker is a dialog that takes clicks on its rows.
 type clicker interface {
 	Click(m *model, row int) (cmd tea.Cmd, done bool)
@@ -90,9 +96,16 @@ const dialogWidth = 76
 
 // dialogRect is where a dialog stands: in the middle, a little above it.
 func (m *model) dialogRect(d dialog) rect {
-	w := min(dialogWidth, m.w-4)
+	w, bottom := dialogWidth, false
+	if s, ok := d.(sized); ok {
+		w, bottom = s.Size()
+	}
+	w = min(w, m.w-4)
 	rows := d.Rows(m.look, w-4, m.h-6)
 	h := min(len(rows)+4, m.h-2)
+	if bottom {
+		return rect{m.w - w - 2, max(m.h-h-3, 0), w, h}
+	}
 	return rect{(m.w - w) / 2, max((m.h-h)*2/5, 0), w, h}
 }
 

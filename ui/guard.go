@@ -91,15 +91,14 @@ func (g *guard) nested(msg tea.Msg) tea.Msg {
 	return out
 }
 
-// calm joins floods of wheel and motion events before they reach the update
-// loop, which draws a frame for each message.
+// calm thins floods of motion events before they reach the update loop, which
+// draws a frame for each message.
 type calm struct {
 	now  func() time.Time
 	last time.Time
-	y    int
 }
 
-// calmDown is the least time between two wheel or motion events.
+// calmDown is the least time between two motion events.
 const calmDown = 8 * time.Millisecond
 
 func newCalm(now func() time.Time) *calm { return &calm{now: now} }

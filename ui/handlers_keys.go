@@ -7,6 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"kintsugi/ui/internal/look"
 	"kintsugi/ui/internal/pane"
 )
 
@@ -123,13 +124,10 @@ func (m *model) widen(n int) {
 	default:
 		m.split[0] += n
 	}
-	limit := m.w / 2
-	for i := range m.split {
-		m.split[i] = clamp(m.split[i], -limit, limit)
-	}
+	m.limitSplit()
 }
 
-func (m *model) toggleThinking() {
+func (m *model) toggleThinking() tea.Cmd {
 	switch m.reason.ToggleThinking() {
 	case pane.All:
 		m.say("thinking is always shown")
@@ -138,6 +136,7 @@ func (m *model) toggleThinking() {
 	default:
 		m.say("thinking is shown while it runs")
 	}
+	return m.keep()
 }
 
 func (m *model) toggleVerbose() {
@@ -202,8 +201,21 @@ func (m *model) copyPane() tea.Cmd {
 	for i, line := range lines {
 		lines[i] = strings.TrimRight(ansi.Strip(line), " ")
 	}
-	m.say("copied")
-	return tea.SetClipboard(strings.TrimSpace(strings.Join(lines, "\n")) + "\n")
+	return m.copyText(strings.TrimSpace(strings.Join(lines, "\n")) + "\n")
+}
+
+// copyText copies by way of the terminal, and by what the outside offers for
+// terminals that do not pass it on.
+func (m *model) copyText(text string) tea.Cmd {
+	m.say("copied " + look.Plural(strings.Count(strings.TrimSpace(text), "\n")+1, "line"))
+	cmds := []tea.Cmd{tea.SetClipboard(text), m.animate()}
+	if extra := m.o.Copy; extra != nil {
+		cmds = append(cmds, func() tea.Msg {
+			extra(text)
+			return nil
+		})
+	}
+	return tea.Batch(cmds...)
 }
 
 // linked shows the place of the selected entry in the other panes.

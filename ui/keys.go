@@ -47,9 +47,11 @@ func globalBindings() []binding {
 		{id: "zoom", keys: []string{"alt+z"}, help: "zoom the pane, or back", scope: everywhere, do: act((*model).toggleZoom)},
 		{id: "page-up", keys: []string{"pgup"}, help: "scroll one page up", scope: everywhere, do: act(func(m *model) { m.current().Page(-1) })},
 		{id: "page-down", keys: []string{"pgdown"}, help: "scroll one page down", scope: everywhere, do: act(func(m *model) { m.current().Page(1) })},
+		{id: "find", keys: []string{"ctrl+f"}, help: "find text in the pane", scope: everywhere, do: (*model).openFind},
 		{id: "theme", keys: []string{"alt+t"}, help: "choose a theme", scope: everywhere, do: (*model).openThemes},
-		{id: "thinking", keys: []string{"alt+r"}, help: "show thinking: while it runs, always, never", scope: everywhere, do: act((*model).toggleThinking)},
+		{id: "thinking", keys: []string{"alt+r"}, help: "show thinking: while it runs, always, never", scope: everywhere, do: (*model).toggleThinking},
 		{id: "cancel", keys: []string{"ctrl+x"}, help: "stop what runs", short: "stop", scope: everywhere, do: (*model).cancel, unless: (*model).idle},
+		{id: "answer", keys: []string{"alt+a"}, help: "answer the open question", short: "answer", scope: everywhere, do: act((*model).reask), unless: (*model).noQuestion},
 		{id: "suspend", keys: []string{"ctrl+z"}, help: "go to the shell; fg comes back", scope: everywhere, do: func(*model) tea.Cmd { return tea.Suspend }},
 		{id: "quit", keys: []string{"ctrl+c"}, help: "stop what runs; twice: quit", scope: everywhere, do: (*model).interrupt},
 	}
@@ -62,12 +64,12 @@ func paneBindings() []binding {
 		{id: "up", keys: []string{"up", "k"}, help: "up", scope: onPanes, do: act(func(m *model) { m.step(-1) })},
 		{id: "down", keys: []string{"down", "j"}, help: "down", scope: onPanes, do: act(func(m *model) { m.step(1) })},
 		{id: "page-up-pane", keys: []string{"b", "ctrl+b"}, help: "one page up", scope: onPanes, do: act(func(m *model) { m.current().Page(-1) })},
-		{id: "page-down-pane", keys: []string{"ctrl+f"}, help: "one page down", scope: onPanes, do: act(func(m *model) { m.current().Page(1) })},
+		{id: "page-down-pane", keys: []string{"space"}, help: "one page down", scope: onPanes, do: act(func(m *model) { m.current().Page(1) })},
 		{id: "home", keys: []string{"home", "g"}, help: "to the beginning", scope: onPanes, do: act(func(m *model) { m.current().Home() })},
 		{id: "end", keys: []string{"end", "G"}, help: "to the end, and follow it", scope: onPanes, do: act(func(m *model) { m.current().End() })},
 		{id: "zoom-pane", keys: []string{"z"}, help: "zoom the pane, or back", short: "zoom", scope: onPanes, do: act((*model).toggleZoom)},
-		{id: "wider", keys: []string{">", "+"}, help: "make the pane wider", scope: onPanes, do: act(func(m *model) { m.widen(2) }), unless: (*model).notSplit},
-		{id: "narrower", keys: []string{"<", "-"}, help: "make the pane narrower", scope: onPanes, do: act(func(m *model) { m.widen(-2) }), unless: (*model).notSplit},
+		{id: "wider", keys: []string{">", "+"}, help: "make the pane wider", scope: onPanes, do: func(m *model) tea.Cmd { m.widen(2); return m.keep() }, unless: (*model).notSplit},
+		{id: "narrower", keys: []string{"<", "-"}, help: "make the pane narrower", scope: onPanes, do: func(m *model) tea.Cmd { m.widen(-2); return m.keep() }, unless: (*model).notSplit},
 		{id: "pane-1", keys: []string{"1"}, help: "go to the reasoning", scope: onPanes, do: act(func(m *model) { m.setFocus(inReason) })},
 		{id: "pane-2", keys: []string{"2"}, help: "go to the sandbox", scope: onPanes, do: act(func(m *model) { m.setFocus(inSandbox) })},
 		{id: "pane-3", keys: []string{"3"}, help: "go to the timeline", scope: onPanes, do: act(func(m *model) { m.setFocus(inTimeline) })},
@@ -105,7 +107,7 @@ func (m *model) isPresent() string {
 
 func viewBindings() []binding {
 	return []binding{
-		{id: "density", keys: []string{"t"}, help: "show thinking: while it runs, always, never", short: "thinking", scope: onReason, do: act((*model).toggleThinking)},
+		{id: "density", keys: []string{"t"}, help: "show thinking: while it runs, always, never", short: "thinking", scope: onReason, do: (*model).toggleThinking},
 		{id: "follow", keys: []string{"f"}, help: "pause, or follow the output", short: "pause", scope: onSandbox, do: act(func(m *model) { m.sandbox.Pause() })},
 		{id: "verbose", keys: []string{"v"}, help: "show what installers print", short: "installers", scope: onSandbox, do: act((*model).toggleVerbose)},
 		{id: "detail", keys: []string{"enter"}, help: "explain the entry, and show its place in the other panes", short: "explain", scope: onTimeline, do: (*model).openDetail, unless: (*model).nothingSelected},
@@ -194,6 +196,13 @@ func (m *model) idle() string {
 		return ""
 	}
 	return "nothing runs"
+}
+
+func (m *model) noQuestion() string {
+	if len(m.live.state.Asks) == 0 {
+		return "no question is open"
+	}
+	return ""
 }
 
 func (m *model) notSplit() string {

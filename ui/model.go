@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"io/fs"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -52,6 +53,8 @@ type model struct {
 	frame   int  // of the animation
 	ticking bool // a tick is on its way
 	blurred bool // the terminal is not looked at
+	drag    drag
+	chosen  string // the theme that the user chose for good
 	toast   string
 	toastAt time.Time
 	armed   time.Time // ctrl+c was pressed
@@ -71,7 +74,10 @@ func newModel(o Options) (*model, error) {
 	m.live = newScreen(m.look)
 	m.screen = m.live
 	m.composer = newComposer(m.look, o)
-	m.bindings = bindings()
+	if m.bindings, err = rebind(bindings(), o.Keys); err != nil {
+		return nil, err
+	}
+	m.restore(o.Settings)
 	m.apply(o.History)
 	if o.Width > 0 && o.Height > 0 {
 		m.resize(o.Width, o.Height)
@@ -170,6 +176,7 @@ func (m *model) Update(msg tea.Msg) tea.Cmd {
 		m.ready = true
 	case tea.FocusMsg:
 		m.blurred = false
+		m.reload()
 		return m.animate()
 	case tea.BlurMsg:
 		m.blurred = true
@@ -214,6 +221,21 @@ func (m *model) setTheme(name string) error {
 	}
 	m.composer.Restyle(m.look)
 	return nil
+}
+
+// reload takes over what was changed in a theme file of the user's own. It is
+// asked when the terminal is looked at again: whoever edits a theme comes back
+// from the editor.
+func (m *model) reload() {
+	if m.o.Themes == nil {
+		return
+	}
+	if _, err := fs.Stat(m.o.Themes, m.theme+".toml"); err != nil {
+		return
+	}
+	if err := m.setTheme(m.theme); err != nil {
+		m.say(err.Error())
+	}
 }
 
 func (m *model) say(text string) {

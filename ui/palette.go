@@ -204,8 +204,11 @@ func (p *themePicker) search() {
 // Title implements dialog.
 func (p *themePicker) Title() string { return "Themes" }
 
+// Size implements sized: most of the screen shows the theme.
+func (p *themePicker) Size() (int, bool) { return 36, true }
+
 // Hint implements dialog.
-func (p *themePicker) Hint() string { return "Up/Down try · Enter keep · Esc back to " + p.before }
+func (p *themePicker) Hint() string { return "Up/Down try · Enter keep · Esc no" }
 
 // Rows implements dialog.
 func (p *themePicker) Rows(l *look.Look, w, h int) []cell.Row {
@@ -225,7 +228,8 @@ func (p *themePicker) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		m.auto = p.auto
 		return nil, true
 	case "enter":
-		return nil, true
+		m.chosen = m.theme
+		return m.keep(), true
 	}
 	if p.key(msg, len(p.found)) {
 		p.search()

@@ -20,10 +20,7 @@ func slashes() []slash {
 		{"/run", "FILE [ARGS]", "run a program file in the sandbox", (*model).runFile},
 		{"/stop", "", "stop what runs", func(m *model, _ string) tea.Cmd { return m.cancel() }},
 		{"/theme", "", "choose a theme", (*model).themeCommand},
-		{"/thinking", "", "show thinking: while it runs, always, never", func(m *model, _ string) tea.Cmd {
-			m.toggleThinking()
-			return nil
-		}},
+		{"/thinking", "", "show thinking: while it runs, always, never", func(m *model, _ string) tea.Cmd { return m.toggleThinking() }},
 		{"/help", "", "show the keys and commands", func(m *model, _ string) tea.Cmd { return m.openHelp() }},
 		{"/quit", "", "leave; the session is kept", func(m *model, _ string) tea.Cmd { return m.askQuit() }},
 	}
@@ -91,9 +88,9 @@ func (m *model) themeCommand(rest string) tea.Cmd {
 		m.say(err.Error())
 		return nil
 	}
-	m.auto = false
+	m.auto, m.chosen = false, rest
 	m.say("theme " + rest)
-	return nil
+	return m.keep()
 }
 
 // fields splits words as a shell does, with quotes and backslashes. The second

@@ -60,6 +60,15 @@ type Options struct {
 	Theme  string
 	Themes fs.FS
 
+	// Settings were remembered; Save remembers them. Save runs outside the
+	// update loop.
+	Settings Settings
+	Save     func(Settings)
+	// Keys are the user's own keys, by the names of KeyIDs.
+	Keys map[string][]string
+	// Copy is a second way to copy text, for terminals without OSC 52.
+	Copy func(text string)
+
 	// Env is the environment; nil: the process's.
 	Env   []string
 	Clock func() time.Time

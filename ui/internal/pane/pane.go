@@ -36,6 +36,16 @@ type Pane interface {
 	Home()
 	End()
 	Following() bool
+	Pause()
+	// Find shows the next row with a text, Unfind forgets it.
+	Find(text string, up bool) bool
+	Unfind()
+	// Select marks text between two cells of the window, Selected is that
+	// text in drawn rows.
+	Select(from, to Spot)
+	Unselect()
+	Selecting() bool
+	Selected(rows []string) string
 }
 
 // base is what the panes share.
@@ -46,6 +56,10 @@ type base struct {
 	now  time.Time
 	src  scroll.Source
 	seen int64 // the last event taken over
+	hit  hit   // what a search found
+
+	selecting      bool
+	selFrom, selTo Spot // what the mouse marks
 }
 
 // old says that a step has not changed since the last Sync and never will.
@@ -74,14 +88,18 @@ func (b *base) lines(empty ...string) []string {
 	placed := b.view.Window(b.src, b.h)
 	out := make([]string, 0, b.h)
 	for _, p := range placed {
-		out = append(out, p.Text)
+		text := p.Text
+		if b.hit.ok && p.ID == b.hit.id && p.Row == b.hit.row {
+			text = b.marked(text)
+		}
+		out = append(out, text)
 	}
 	if len(out) == 0 {
 		for _, r := range welcome(b.l, b.w, empty...) {
 			out = append(out, r.Render(b.w, b.l.Text))
 		}
 	}
-	return b.fill(out, b.h)
+	return b.mark(b.fill(out, b.h))
 }
 
 // fill cuts or stretches rows to h.

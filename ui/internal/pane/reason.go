@@ -23,12 +23,12 @@ const (
 // Reason shows what the agent thinks and says, and what it calls.
 type Reason struct {
 	base
-	entries  []*thought
-	index    map[*event.Step]*thought
-	notes    int // notes of the state taken over
-	thinking Thinking
-	lesson   string
-	model    event.Model
+	entries []*thought
+	index   map[*event.Step]*thought
+	notes   int // notes of the state taken over
+	density Thinking
+	lesson  string
+	model   event.Model
 }
 
 // thought is one step, or a note between steps.
@@ -160,7 +160,7 @@ func one(yes bool) int {
 
 // folded says whether a chain of thought is hidden behind its head.
 func (p *Reason) folded(t *thought) bool {
-	switch p.thinking {
+	switch p.density {
 	case All:
 		return false
 	case Hidden:
@@ -396,9 +396,15 @@ func (p *Reason) Foot(int) cell.Row { return nil }
 
 // ToggleThinking goes to the next way to show thinking.
 func (p *Reason) ToggleThinking() Thinking {
-	p.thinking = (p.thinking + 1) % 3
-	return p.thinking
+	p.density = (p.density + 1) % 3
+	return p.density
 }
+
+// Thinking is the way in which thinking is shown.
+func (p *Reason) Thinking() Thinking { return p.density }
+
+// SetThinking sets the way in which thinking is shown.
+func (p *Reason) SetThinking(t Thinking) { p.density = t }
 
 // Show brings a step into view.
 func (p *Reason) Show(step int) {

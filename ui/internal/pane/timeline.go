@@ -211,8 +211,7 @@ func (p *Timeline) Lines(focused bool) []string {
 	for _, r := range placed {
 		out = append(out, r.Text)
 	}
-	out = p.fill(out, list)
-	return append(out, detail...)
+	return p.mark(append(p.fill(out, list), detail...))
 }
 
 // listHeight is the number of rows that the list has.

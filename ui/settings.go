@@ -1,0 +1,94 @@
+package ui
+
+import (
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"kintsugi/ui/internal/pane"
+)
+
+// Settings is what the workbench remembers from one session to the next. The
+// zero value is the default.
+type Settings struct {
+	// Theme was chosen in the picker; empty: the terminal decides.
+	Theme string `json:"theme,omitempty"`
+	// Left and Right are how much wider the outer panes are than usual, in
+	// cells.
+	Left  int `json:"left,omitempty"`
+	Right int `json:"right,omitempty"`
+	// Thinking is "", "all" or "hidden".
+	Thinking string `json:"thinking,omitempty"`
+}
+
+// restore takes over what was remembered. Options given for this session come
+// first.
+func (m *model) restore(s Settings) {
+	if m.o.Theme == "" && s.Theme != "" && m.setTheme(s.Theme) == nil {
+		m.auto, m.ready = false, true
+	}
+	m.chosen = s.Theme
+	m.split[0], m.split[2] = s.Left, s.Right
+	switch s.Thinking {
+	case "all":
+		m.reason.SetThinking(pane.All)
+	case "hidden":
+		m.reason.SetThinking(pane.Hidden)
+	}
+}
+
+// settings is what is to be remembered.
+func (m *model) settings() Settings {
+	s := Settings{Theme: m.chosen, Left: m.split[0], Right: m.split[2]}
+	switch m.reason.Thinking() {
+	case pane.All:
+		s.Thinking = "all"
+	case pane.Hidden:
+		s.Thinking = "hidden"
+	}
+	return s
+}
+
+// keep hands over what is to be remembered.
+func (m *model) keep() tea.Cmd {
+	if m.o.Save == nil {
+		return nil
+	}
+	save, s := m.o.Save, m.settings()
+	return func() tea.Msg {
+		save(s)
+		return nil
+	}
+}
+
+// limitSplit keeps the panes on the screen.
+func (m *model) limitSplit() {
+	for i := range m.split {
+		m.split[i] = clamp(m.split[i], -m.w/2, m.w/2)
+	}
+}
+
+// KeyIDs names everything that keys can be set for, in the order of the help.
+func KeyIDs() []string {
+	var out []string
+	for _, b := range bindings() {
+		out = append(out, b.id)
+	}
+	return out
+}
+
+// rebind sets the user's own keys.
+func rebind(bs []binding, keys map[string][]string) ([]binding, error) {
+	for id, ks := range keys {
+		i := slices.IndexFunc(bs, func(b binding) bool { return b.id == id })
+		if i < 0 {
+			return nil, fmt.Errorf("keys: nothing is called %q; see the help for the names", id)
+		}
+		if len(ks) == 0 {
+			return nil, fmt.Errorf("keys: %q has no key", id)
+		}
+		bs[i].keys = ks
+	}
+	return bs, nil
+}
