@@ -40,8 +40,7 @@ type entry struct {
 // are shown read-only; what the host lacks is left out.
 var systemPaths = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu",
-	"/var/lib/dpkg", "/var/lib/texmf", "/var/lib/ghostscript", "/var/lib/sgml-base",
-	"/var/lib/xml-core", "/var/lib/tex-common", "/var/cache/fontconfig",
+	"/var/lib/dpkg", "/var/lib/texmf", "/var/lib/ghostscript", "/var/lib/tex-common", "/var/cache/fontconfig",
 }
 
 // stageDirs are directories one of which, in the box's own view of the host,

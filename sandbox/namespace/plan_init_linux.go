@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -39,9 +40,22 @@ func (p *plan) init() {
 func (p *plan) newRoot() {
 	p.Note("making the root")
 	p.Call(unix.SYS_UMASK, 0)
-	p.mountTmpfs(p.host.stage[0], 0o755)
-	p.Call(unix.SYS_CHDIR, p.host.stage[0])
+	stage := p.stage()
+	p.mountTmpfs(stage, 0o755)
+	p.Call(unix.SYS_CHDIR, stage)
 }
+
+// stage is a directory of the host that nothing is mounted from.
+func (p *plan) stage() string {
+	for _, dir := range p.host.stage {
+		if !slices.ContainsFunc(p.view.parts, func(part part) bool { return within(part.source, dir) }) {
+			return dir
+		}
+	}
+	return "/proc/sys" // exists everywhere and holds nothing that is mounted
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 func (p *plan) mountTmpfs(target string, mode int) {
 	options := fmt.Sprintf("mode=%o", mode)
@@ -135,7 +149,7 @@ func (p *plan) attach(part *part) {
 		return
 	}
 	if !part.overlay() {
-		p.Call(unix.SYS_MOVE_MOUNT, p.trees[part], "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		p.bind(part, target)
 		return
 	}
 	flags := unix.MS_NOSUID | unix.MS_NODEV
@@ -143,6 +157,19 @@ func (p *plan) attach(part *part) {
 		flags |= unix.MS_RDONLY
 	}
 	p.Call(unix.SYS_MOUNT, "overlay", target, "overlay", flags, p.overlayOptions(part))
+}
+
+// bind mounts what is open already, or else what lies at the source's path in
+// the box's own copy of the host's mounts.
+func (p *plan) bind(part *part, target string) {
+	if fd, open := p.trees[part]; open {
+		p.Call(unix.SYS_MOVE_MOUNT, fd, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		return
+	}
+	p.Call(unix.SYS_MOUNT, part.source, target, 0, unix.MS_BIND|unix.MS_REC, 0)
+	if !part.device {
+		p.Call(unix.SYS_MOUNT_SETATTR, unix.AT_FDCWD, target, unix.AT_RECURSIVE, p.attr(part), attrSize)
+	}
 }
 
 // devices makes what /dev has besides device nodes.

@@ -161,7 +161,7 @@ func (p *plan) openTrees(closed bool) {
 		part := &p.view.parts[i]
 		if part.overlay() {
 			p.openLayers(part, closed)
-		} else if part.source != "" && p.outside(part.closed) == closed {
+		} else if part.source != "" && p.outside(part.closed) && closed {
 			p.openSource(part)
 		}
 	}
@@ -196,13 +196,10 @@ func (p *plan) mountAttr(a unix.MountAttr) launch.Addr {
 	return p.Bytes(b)
 }
 
-// attr is the mode of a bind: private, without set-user-id, without devices
-// unless it is one, and read-only unless it is meant to be written.
+// attr is the mode of a bind: private, without set-user-id, without devices,
+// and read-only unless it is meant to be written.
 func (p *plan) attr(part *part) launch.Addr {
 	a := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
-	if part.device {
-		a.Attr_set = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
-	}
 	if !part.writable {
 		a.Attr_set |= unix.MOUNT_ATTR_RDONLY
 	}

@@ -8,10 +8,13 @@ import (
 )
 
 // shownProc are the entries of /proc, besides processes, that programs read to
-// do their work. Everything else there is covered.
+// do their work, or that say nothing that is not in those.
+// Whatever tells more about the machine or its user is covered, and so is
+// whatever is not known here.
 var shownProc = []string{
 	"cgroups", "cpuinfo", "filesystems", "loadavg", "meminfo", "mounts", "net", "self", "stat", "swaps", "sys",
 	"sysvipc", "thread-self", "uptime", "version", "vmstat",
+	"buddyinfo", "consoles", "crypto", "devices", "dma", "execdomains", "misc", "pressure", "zoneinfo",
 }
 
 // mask is an entry of /proc that is covered by an empty file or directory.

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"encoding/binary"
+	"slices"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -52,12 +53,11 @@ func seccompProgram() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy := policyFor(info)
-	body, err := policy.Assemble()
+	program, err := assemble(info)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := bpf.Assemble(append(prologue(info), body...))
+	raw, err := bpf.Assemble(append(prologue(info), program...))
 	if err != nil {
 		return nil, err
 	}
@@ -101,28 +101,65 @@ func newest(info *arch.Info) uint32 {
 	return uint32(last)
 }
 
-func policyFor(info *arch.Info) seccomp.Policy {
-	return seccomp.Policy{
-		DefaultAction: seccomp.ActionAllow,
-		Syscalls: []seccomp.SyscallGroup{
-			{Names: known(info, absent), Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
-			{Names: known(info, forbidden), Action: denied, NamesWithCondtions: conditional(info)},
-			{Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT), NamesWithCondtions: families()},
-		},
+// span is the number of calls that one policy decides. The kernel tries every
+// call against the filter when it is put up, so short policies start faster
+// than one long one.
+const span = 64
+
+// assemble makes one policy for each span of call numbers, each behind a jump
+// that skips it for later numbers.
+func assemble(info *arch.Info) ([]bpf.Instruction, error) {
+	var out []bpf.Instruction
+	for first := 0; first <= int(newest(info)); first += span {
+		policy := policyFor(info, first)
+		body := []bpf.Instruction{bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}}
+		if policy.Syscalls != nil {
+			var err error
+			if body, err = policy.Assemble(); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, bpf.LoadAbsolute{Off: 0, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpLessThan, Val: uint32(first + span), SkipTrue: 1},
+			bpf.Jump{Skip: uint32(len(body))})
+		out = append(out, body...)
 	}
+	return append(out, bpf.RetConstant{Val: uint32(seccomp.ActionErrno) | uint32(unix.ENOSYS)}), nil // never reached
 }
 
-func conditional(info *arch.Info) []seccomp.NameWithConditions {
-	rules := []seccomp.NameWithConditions{
-		{Name: "clone", Conditions: []seccomp.Condition{{Argument: 0, Operation: seccomp.BitsSet, Value: newNamespaces}}},
-		{Name: "mknodat", Conditions: []seccomp.Condition{{Argument: 2, Operation: seccomp.BitsSet, Value: deviceBit}}},
+// policyFor is the policy for a span of call numbers; it has no groups when
+// all of them are allowed.
+func policyFor(info *arch.Info, first int) seccomp.Policy {
+	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow}
+	for _, g := range []seccomp.SyscallGroup{
+		{Names: absent, Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
+		{Names: forbidden, Action: denied, NamesWithCondtions: conditional()},
+		{Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT), NamesWithCondtions: families()},
+	} {
+		in := func(name string) bool {
+			nr, known := info.SyscallNames[name]
+			return known && nr >= first && nr < first+span
+		}
+		g.Names = slices.DeleteFunc(slices.Clone(g.Names), func(name string) bool { return !in(name) })
+		g.NamesWithCondtions = slices.DeleteFunc(g.NamesWithCondtions, func(n seccomp.NameWithConditions) bool { return !in(n.Name) })
+		if len(g.Names)+len(g.NamesWithCondtions) > 0 {
+			policy.Syscalls = append(policy.Syscalls, g)
+		}
+	}
+	return policy
+}
+
+// conditional are the calls that depend on an argument.
+func conditional() []seccomp.NameWithConditions {
+	bits := func(argument uint32, value uint64) []seccomp.Condition {
+		return []seccomp.Condition{{Argument: argument, Operation: seccomp.BitsSet, Value: value}}
+	}
+	return []seccomp.NameWithConditions{
+		{Name: "clone", Conditions: bits(0, newNamespaces)},
+		{Name: "mknod", Conditions: bits(1, deviceBit)},
+		{Name: "mknodat", Conditions: bits(2, deviceBit)},
 		{Name: "personality", Conditions: noneOf(0, 0, perLinux32, 0xffffffff)},
 	}
-	if _, has := info.SyscallNames["mknod"]; has {
-		rules = append(rules, seccomp.NameWithConditions{Name: "mknod",
-			Conditions: []seccomp.Condition{{Argument: 1, Operation: seccomp.BitsSet, Value: deviceBit}}})
-	}
-	return rules
 }
 
 // families allows local, internet and routing sockets; everything else is an
@@ -142,16 +179,6 @@ func noneOf(argument uint32, values ...uint64) []seccomp.Condition {
 	var out []seccomp.Condition
 	for _, v := range values {
 		out = append(out, seccomp.Condition{Argument: argument, Operation: seccomp.NotEqual, Value: v})
-	}
-	return out
-}
-
-func known(info *arch.Info, names []string) []string {
-	var out []string
-	for _, name := range names {
-		if _, has := info.SyscallNames[name]; has {
-			out = append(out, name)
-		}
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package namespace
 
 import (
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -24,7 +23,7 @@ var toolTrees = []struct {
 	{"mambaforge", []string{"mambaforge"}},
 	{"micromamba", []string{"micromamba"}},
 	{".conda", []string{".conda/envs"}},
-	{"go", []string{"go/bin", "go/pkg/mod/golang.org"}},
+	{"go", []string{"go/bin", "go/pkg/mod/golang.org/toolchain@"}},
 	{".local", []string{".local/bin", ".local/lib", ".local/share/uv", ".local/share/pipx", ".local/share/mise", ".local/share/fnm", ".local/share/pnpm", ".local/go"}},
 	{".rbenv", []string{".rbenv"}},
 	{".asdf", []string{".asdf"}},
@@ -77,11 +76,18 @@ func relative(home, dir string) (string, bool) {
 	return rel, true
 }
 
+// addDirs notes the trees that exist; one that ends in "@" stands for all
+// versions of it.
 func addDirs(found map[string]bool, home string, trees []string) {
 	for _, t := range trees {
-		dir := filepath.Join(home, t)
-		if st, err := os.Stat(dir); err == nil && st.IsDir() {
-			found[dir] = true
+		dirs := []string{filepath.Join(home, t)}
+		if strings.HasSuffix(t, "@") {
+			dirs, _ = filepath.Glob(dirs[0] + "*")
+		}
+		for _, dir := range dirs {
+			if isDir(dir) {
+				found[dir] = true
+			}
 		}
 	}
 }

@@ -1,0 +1,84 @@
+package namespace
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// decide runs the filter for one call, as the kernel would.
+func decide(t *testing.T, filter []byte, audit, nr uint32, args ...uint64) uint32 {
+	t.Helper()
+	var program []bpf.RawInstruction
+	for i := 0; i < len(filter); i += 8 {
+		program = append(program, bpf.RawInstruction{Op: binary.LittleEndian.Uint16(filter[i:]), Jt: filter[i+2], Jf: filter[i+3], K: binary.LittleEndian.Uint32(filter[i+4:])})
+	}
+	instructions, _ := bpf.Disassemble(program)
+	vm, err := bpf.NewVM(instructions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The emulated machine loads big-endian words, the kernel native ones.
+	data := make([]byte, 64)
+	put := func(at int, v uint32) { binary.BigEndian.PutUint32(data[at:], v) }
+	put(0, nr)
+	put(4, audit)
+	for i, a := range args {
+		put(16+8*i, uint32(a))
+		put(20+8*i, uint32(a>>32))
+	}
+	out, err := vm.Run(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(out)
+}
+
+func TestFilterOverEveryCall(t *testing.T) {
+	t.Parallel()
+	filter, err := seccompProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := arch.GetInfo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const allow, kill, errno = 0x7fff0000, 0x80000000, 0x00050000
+	want := map[int]uint32{}
+	for nr := range info.SyscallNumbers {
+		want[nr] = allow
+	}
+	for _, name := range forbidden {
+		if nr, has := info.SyscallNames[name]; has {
+			want[nr] = errno | uint32(unix.EPERM)
+		}
+	}
+	for _, name := range absent {
+		if nr, has := info.SyscallNames[name]; has {
+			want[nr] = errno | uint32(unix.ENOSYS)
+		}
+	}
+	for _, name := range []string{"socket", "socketpair"} {
+		want[info.SyscallNames[name]] = errno | uint32(unix.EAFNOSUPPORT)
+	}
+	for nr, w := range want {
+		if got := decide(t, filter, uint32(info.ID), uint32(nr)); got != w {
+			t.Errorf("%s: %#x, want %#x", info.SyscallNumbers[nr], got, w)
+		}
+	}
+	for _, nr := range []uint32{newest(info) + 1, 0x3fffffff} {
+		if got := decide(t, filter, uint32(info.ID), nr); got != errno|uint32(unix.ENOSYS) {
+			t.Errorf("call %d: %#x", nr, got)
+		}
+	}
+	if got := decide(t, filter, uint32(info.ID), 0x40000000); got != kill {
+		t.Errorf("x32: %#x", got)
+	}
+	if got := decide(t, filter, 0x40000003, 1); got != kill {
+		t.Errorf("i386: %#x", got)
+	}
+}
