@@ -39,7 +39,7 @@ func TestGoldenDialogs(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
 		"help": {"f1"}, "palette": {"ctrl+p", "t", "h"}, "themes": {"alt+t"},
-		"explain": {"alt+3", "home", "down", "enter"}, "selected": {"alt+3", "home", "down"}, "zoomed": {"alt+2", "z"},
+		"explain": {"alt+3", "home", "down", "enter"}, "selected": {"alt+3", "home", "down"}, "zoomed": {"alt+2", "z"}, "presenter": {"alt+p", "alt+left", "alt+left", "alt+left", "alt+left", "alt+left", "alt+left"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -23,9 +23,22 @@ func (m *model) apply(batch []event.Event) {
 		return
 	}
 	m.history.add(batch)
+	if m.past == nil {
+		m.narrate(batch)
+	}
 	m.live.apply(batch)
 	m.tickPanes()
 	m.askNext()
+}
+
+// narrate follows events for the presenter.
+func (m *model) narrate(events []event.Event) {
+	for _, e := range events {
+		m.show.explain(e)
+	}
+	if m.show.on && m.w > 0 {
+		m.arrange()
+	}
 }
 
 // tickPanes tells the panes what time it is, in the past too.
@@ -66,11 +79,16 @@ func running(s *event.State) *event.Step {
 
 // animate starts the one clock of the screen, if something moves.
 func (m *model) animate() tea.Cmd {
-	if m.ticking || m.blurred || m.o.Reduced || !m.busy() && m.toast == "" && !m.playing() {
+	if m.ticking || m.blurred || m.o.Reduced || !m.moves() {
 		return nil
 	}
 	m.ticking = true
 	return tea.Tick(frameTime, func(time.Time) tea.Msg { return tickMsg{} })
+}
+
+// moves says that something on the screen changes with time.
+func (m *model) moves() bool {
+	return m.busy() || m.toast != "" || m.playing() || m.show.on && m.now.Sub(m.show.keyAt) <= keyTime
 }
 
 // toastTime is how long a short message stays.
@@ -81,9 +99,6 @@ func (m *model) onTick() tea.Cmd {
 	m.frame++
 	m.tickPanes()
 	m.play()
-	if m.toast != "" && m.now.Sub(m.toastAt) > toastTime {
-		m.toast = ""
-	}
 	return m.animate()
 }
 

@@ -17,6 +17,7 @@ func (m *model) onKey(msg tea.KeyPressMsg) tea.Cmd {
 	if key != "ctrl+c" {
 		m.armed = time.Time{}
 	}
+	m.pressed(msg)
 	if d := m.dialog(); d != nil && key != "ctrl+c" && key != "ctrl+z" {
 		return m.onDialogKey(d, msg)
 	}

@@ -477,3 +477,58 @@ func TestSmallTerminalSaysSo(t *testing.T) {
 	r.resize(60, 15)
 	r.shows("Sandbox")
 }
+
+// able is wishes that can do everything.
+type able struct{ wishes }
+
+func (a *able) StepMode(on bool) {
+	a.got = append(a.got, "step "+map[bool]string{true: "on", false: "off"}[on])
+}
+func (a *able) Rewind(id string) { a.got = append(a.got, "rewind "+id) }
+func (a *able) Fork(id string)   { a.got = append(a.got, "fork "+id) }
+func (a *able) Apply()           { a.got = append(a.got, "apply") }
+
+func TestActsThatSomeSessionsKnow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, demo.Plot())
+	r.press("alt+s")
+	r.shows("cannot be stepped")
+	a := &able{}
+	r.o.Intents = a
+	r.press("alt+s")
+	r.shows("step by step")
+	r.press("alt+s", "alt+w", "alt+3", "home", "R")
+	r.shows("Make the workspace as it was at checkpoint c1?")
+	r.press("up", "enter", "K", "y", "R", "esc")
+	if got := strings.Join(a.got, ";"); got != "step on;step off;apply;rewind c1;fork c1" {
+		t.Errorf("got %s", got)
+	}
+	r.press("end", "R")
+	r.shows("the step has no checkpoint")
+}
+
+func TestPresenter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, demo.Plot()[:9])
+	r.press("alt+p")
+	r.shows("The agent decided what to run.", "Alt+P")
+	if l := r.layout(); l.panes[0].w < l.panes[1].w {
+		t.Errorf("the spotlight is not on the reasoning: %v", l.panes)
+	}
+	r.onEvents(demo.Events(demo.Plot())[9:12])
+	r.shows("The box was born in 3 ms.")
+	if l := r.layout(); l.panes[1].w < l.panes[0].w {
+		t.Errorf("the spotlight is not on the sandbox: %v", l.panes)
+	}
+	r.now = r.now.Add(2 * keyTime)
+	r.typeText("secret")
+	if screen := r.screen(); strings.Contains(screen, " s \n") || r.show.key != "" {
+		t.Error("what is written is shown as keys")
+	}
+	for w := 60; w < 200; w += 33 {
+		r.resize(w, 20)
+		r.screen()
+	}
+	r.press("alt+p")
+	r.hides("The box was born in 3 ms.")
+}

@@ -32,7 +32,7 @@ type binding struct {
 
 // bindings is the table. What stands first in it comes first everywhere.
 func bindings() []binding {
-	return slices.Concat(globalBindings(), paneBindings(), travelBindings(), viewBindings())
+	return slices.Concat(globalBindings(), paneBindings(), travelBindings(), viewBindings(), actBindings())
 }
 
 func globalBindings() []binding {
@@ -51,6 +51,7 @@ func globalBindings() []binding {
 		{id: "theme", keys: []string{"alt+t"}, help: "choose a theme", scope: everywhere, do: (*model).openThemes},
 		{id: "thinking", keys: []string{"alt+r"}, help: "show thinking: while it runs, always, never", scope: everywhere, do: (*model).toggleThinking},
 		{id: "cancel", keys: []string{"ctrl+x"}, help: "stop what runs", short: "stop", scope: everywhere, do: (*model).cancel, unless: (*model).idle},
+		{id: "presenter", keys: []string{"alt+p"}, help: "presenter mode: captions, a spotlight, the keys", scope: everywhere, do: (*model).togglePresenter},
 		{id: "answer", keys: []string{"alt+a"}, help: "answer the open question", short: "answer", scope: everywhere, do: act((*model).reask), unless: (*model).noQuestion},
 		{id: "suspend", keys: []string{"ctrl+z"}, help: "go to the shell; fg comes back", scope: everywhere, do: func(*model) tea.Cmd { return tea.Suspend }},
 		{id: "quit", keys: []string{"ctrl+c"}, help: "stop what runs; twice: quit", scope: everywhere, do: (*model).interrupt},

@@ -32,9 +32,14 @@ func (m *model) layout() layout {
 	ch := m.composer.Height()
 	l.composer = rect{0, m.h - 1 - ch, m.w, ch}
 	area := rect{0, 0, m.w, m.h - 1 - ch}
+	if m.show.on {
+		area.h -= captionRows
+	}
 	switch {
 	case m.zoom:
 		l.panes[m.pane-inReason] = area
+	case m.w >= threePanes && m.show.on:
+		m.spotlight(&l, area)
 	case m.w >= threePanes:
 		m.three(&l, area)
 	case m.w >= twoPanes:

@@ -49,15 +49,17 @@ type model struct {
 	dialogs  []dialog
 	asked    string // the question that was shown last
 
-	now     time.Time
-	frame   int  // of the animation
-	ticking bool // a tick is on its way
-	blurred bool // the terminal is not looked at
-	drag    drag
-	chosen  string // the theme that the user chose for good
-	toast   string
-	toastAt time.Time
-	armed   time.Time // ctrl+c was pressed
+	now      time.Time
+	frame    int  // of the animation
+	ticking  bool // a tick is on its way
+	blurred  bool // the terminal is not looked at
+	drag     drag
+	show     presenter
+	stepping bool   // each act waits for the user
+	chosen   string // the theme that the user chose for good
+	toast    string
+	toastAt  time.Time
+	armed    time.Time // ctrl+c was pressed
 }
 
 func newModel(o Options) (*model, error) {
@@ -78,6 +80,7 @@ func newModel(o Options) (*model, error) {
 		return nil, err
 	}
 	m.restore(o.Settings)
+	m.show.on = o.Present
 	m.apply(o.History)
 	if o.Width > 0 && o.Height > 0 {
 		m.resize(o.Width, o.Height)
@@ -157,6 +160,9 @@ func (m *model) wait() tea.Cmd {
 // Update routes a message to its handler.
 func (m *model) Update(msg tea.Msg) tea.Cmd {
 	m.now = m.o.Clock()
+	if m.toast != "" && m.now.Sub(m.toastAt) > toastTime {
+		m.toast = ""
+	}
 	switch msg := msg.(type) {
 	case eventsMsg:
 		return m.onEvents(msg)

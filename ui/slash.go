@@ -21,6 +21,11 @@ func slashes() []slash {
 		{"/stop", "", "stop what runs", func(m *model, _ string) tea.Cmd { return m.cancel() }},
 		{"/theme", "", "choose a theme", (*model).themeCommand},
 		{"/thinking", "", "show thinking: while it runs, always, never", func(m *model, _ string) tea.Cmd { return m.toggleThinking() }},
+		{"/present", "", "presenter mode: captions, a spotlight, the keys", func(m *model, _ string) tea.Cmd {
+			cmd := m.togglePresenter()
+			m.arrange()
+			return cmd
+		}},
 		{"/help", "", "show the keys and commands", func(m *model, _ string) tea.Cmd { return m.openHelp() }},
 		{"/quit", "", "leave; the session is kept", func(m *model, _ string) tea.Cmd { return m.askQuit() }},
 	}

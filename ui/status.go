@@ -15,6 +15,9 @@ func (m *model) on(k themes.Token) cell.Style { return m.look.On(themes.Surface,
 // statusLeft says how things stand: what is left out first stands last.
 func (m *model) statusLeft() cell.Row {
 	row := append(cell.Row{cell.S(m.on(themes.Text), " ")}, m.activity()...)
+	if m.stepping {
+		row = append(row, cell.S(m.on(themes.Warn), m.sep()+"step by step"))
+	}
 	if m.toast != "" {
 		return append(row, cell.S(m.on(themes.Muted), m.sep()), cell.S(m.on(themes.Text), m.toast))
 	}

@@ -99,6 +99,7 @@ func (m *model) travel(n int) {
 		m.enter()
 	}
 	m.foldInto(from, n)
+	m.narrate(m.history.events[max(from, n-50):n])
 	m.past.at = n
 	if !m.o.Replay {
 		m.timeline.SetCut(m.seqAt(n))

@@ -82,6 +82,8 @@ type Options struct {
 
 	// Title is the window title.
 	Title string
+	// Present starts in presenter mode.
+	Present bool
 	// Reduced turns off everything that moves by itself.
 	Reduced bool
 	// Log is the path of the session's log, named when the workbench fails.

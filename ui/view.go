@@ -45,12 +45,14 @@ func (m *model) Frame() string {
 	}
 	rows := make([]string, 0, m.h)
 	rows = append(rows, m.paneRows(l)...)
+	rows = append(rows, m.captionLines()...)
 	rows = append(rows, m.composer.Lines(m.focus == inComposer)...)
 	rows = append(rows, m.statusLine())
 	if d := m.dialog(); d != nil {
 		rows = m.overlay(rows, d)
 	}
-	return strings.Join(rows, cell.Reset+"\n") + cell.Reset
+	rows[len(rows)-1] += cell.Reset
+	return strings.Join(rows, cell.Reset+"\n")
 }
 
 // tooSmall says what is needed, in what room there is.
@@ -68,28 +70,63 @@ func (m *model) tooSmall() string {
 
 // paneRows draws the panes side by side, and the tabs above them.
 func (m *model) paneRows(l layout) []string {
-	var boxes [][]string
+	var boxes []box
 	for _, i := range l.order() {
 		boxes = append(boxes, m.box(i, l))
 	}
-	var rows []string
+	rows := make([]string, 0, m.h)
 	if l.tabsAt.y == 0 && len(l.tabs) == 3 {
 		rows = append(rows, m.tabLine(l))
 	}
-	var b strings.Builder
-	for y := range boxes[0] {
-		b.Reset()
-		for _, box := range boxes {
-			b.WriteString(box[y])
-		}
-		rows = append(rows, b.String())
+	for y := range len(boxes[0].lines) + 2 {
+		rows = append(rows, sideBySide(boxes, y))
 	}
 	return rows
 }
 
+// box is a drawn pane: its frame, and the lines between left and right.
+type box struct {
+	top, bottom, left, right string
+	lines                    []string
+}
+
+// sideBySide joins row y of the boxes.
+func sideBySide(boxes []box, y int) string {
+	n := 0
+	for i := range boxes {
+		n += boxes[i].size(y)
+	}
+	var b strings.Builder
+	b.Grow(n)
+	for i := range boxes {
+		boxes[i].write(&b, y)
+	}
+	return b.String()
+}
+
+func (x *box) size(y int) int {
+	if y == 0 || y > len(x.lines) {
+		return max(len(x.top), len(x.bottom))
+	}
+	return len(x.left) + len(x.lines[y-1]) + len(x.right)
+}
+
+func (x *box) write(b *strings.Builder, y int) {
+	switch {
+	case y == 0:
+		b.WriteString(x.top)
+	case y > len(x.lines):
+		b.WriteString(x.bottom)
+	default:
+		b.WriteString(x.left)
+		b.WriteString(x.lines[y-1])
+		b.WriteString(x.right)
+	}
+}
+
 // box draws one pane with its frame. The line at the left belongs to the pane;
 // the one at the right only where no other pane follows.
-func (m *model) box(i int, l layout) []string {
+func (m *model) box(i int, l layout) box {
 	p, r := m.panes()[i], l.panes[i]
 	at := inReason + place(i)
 	focused := m.focus == at
@@ -106,12 +143,12 @@ func (m *model) box(i int, l layout) []string {
 	if !last {
 		w, tr, br, side = w-1, "", "", ""
 	}
-	rows := make([]string, 0, r.h)
-	rows = append(rows, edge(left, line, tl, g.H, tr, m.boxTitle(at, focused, l), p.Badge(), w))
-	for _, text := range p.Lines(focused) {
-		rows = append(rows, left.Seq()+g.V+text+side)
+	return box{
+		top:    edge(left, line, tl, g.H, tr, m.boxTitle(at, focused, l), p.Badge(), w),
+		bottom: edge(left, line, bl, g.H, br, p.Foot(r.w-8), nil, w),
+		left:   left.Seq() + g.V, right: side,
+		lines: p.Lines(focused),
 	}
-	return append(rows, edge(left, line, bl, g.H, br, p.Foot(r.w-8), nil, w))
 }
 
 func (m *model) borderOf(focused bool) cell.Style {

@@ -95,6 +95,15 @@ func (p *Timeline) Where() (step, attempt int) {
 	return n.st.N, 0
 }
 
+// Checkpoint is the checkpoint of the selected entry's step, empty for none.
+func (p *Timeline) Checkpoint() string {
+	n := p.current()
+	if n == nil || n.st.Checkpoint == nil {
+		return ""
+	}
+	return n.st.Checkpoint.ID
+}
+
 // Explain is the whole explanation of the selected entry, at a width.
 func (p *Timeline) Explain(w int) []cell.Row {
 	n := p.current()

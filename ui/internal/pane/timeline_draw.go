@@ -66,7 +66,11 @@ func (p *Timeline) attempt(n *node) []cell.Row {
 	if how := ending(a); how != "" && a.Failure == nil {
 		text += " " + p.l.Glyphs.Dot + " " + how
 	}
-	row := cell.Row{cell.S(face.Style, face.Glyph+" "), cell.S(p.l.Text, "attempt "+look.Count(a.Attempt.Attempt)+" "), cell.S(face.Style, text)}
+	name := "attempt "
+	if p.inner() < 26 {
+		name = ""
+	}
+	row := cell.Row{cell.S(face.Style, face.Glyph+" "), cell.S(p.l.Text, name+look.Count(a.Attempt.Attempt)+" "), cell.S(face.Style, text)}
 	rows := []cell.Row{p.child(n, row, cell.Row{cell.S(p.l.Muted, look.Duration(attemptTime(a, p.now)))})}
 	if f := a.Failure; f != nil {
 		rows = append(rows, p.below(n, cell.S(p.l.Stderr, failureTitle(f))))

@@ -1,0 +1,86 @@
+package ui
+
+import tea "charm.land/bubbletea/v2"
+
+// Stepper is for Intents that can wait before each act. The question, with
+// its choices, then comes as an Ask.
+type Stepper interface {
+	// StepMode turns the waiting on or off.
+	StepMode(on bool)
+}
+
+// Traveller is for Intents that can change the session's course.
+type Traveller interface {
+	// Rewind makes a checkpoint the present workspace.
+	Rewind(checkpoint string)
+	// Fork begins a new session that shares this one up to a checkpoint.
+	Fork(checkpoint string)
+}
+
+// Applier is for Intents that can bring changes to the real project.
+type Applier interface {
+	// Apply starts it; what is to be decided comes as an Ask.
+	Apply()
+}
+
+func actBindings() []binding {
+	return []binding{
+		{id: "step", keys: []string{"alt+s"}, help: "step mode: wait before each act", scope: everywhere, do: (*model).toggleStep, unless: (*model).noStepper},
+		{id: "apply", keys: []string{"alt+w"}, help: "bring the changes to the real project", scope: everywhere, do: (*model).applyChanges, unless: (*model).noApplier},
+		{id: "rewind", keys: []string{"R"}, help: "rewind the workspace to the step's checkpoint", scope: onTimeline, do: (*model).rewind, unless: (*model).noCheckpoint},
+		{id: "fork", keys: []string{"K"}, help: "begin a new session at the step's checkpoint", scope: onTimeline, do: (*model).fork, unless: (*model).noCheckpoint},
+	}
+}
+
+func (m *model) toggleStep() tea.Cmd {
+	m.stepping = !m.stepping
+	on := m.stepping
+	if on {
+		m.say("step mode: each act waits for you")
+	} else {
+		m.say("step mode is off")
+	}
+	return m.intend(func(i Intents) { i.(Stepper).StepMode(on) })
+}
+
+func (m *model) noStepper() string {
+	if _, ok := m.o.Intents.(Stepper); !ok {
+		return "this session cannot be stepped"
+	}
+	return ""
+}
+
+func (m *model) applyChanges() tea.Cmd {
+	return m.intend(func(i Intents) { i.(Applier).Apply() })
+}
+
+func (m *model) noApplier() string {
+	if _, ok := m.o.Intents.(Applier); !ok {
+		return "changes cannot be applied from here"
+	}
+	return ""
+}
+
+func (m *model) noCheckpoint() string {
+	if _, ok := m.o.Intents.(Traveller); !ok {
+		return "this session cannot be changed from here"
+	}
+	if m.timeline.Checkpoint() == "" {
+		return "the step has no checkpoint"
+	}
+	return ""
+}
+
+func (m *model) rewind() tea.Cmd {
+	id := m.timeline.Checkpoint()
+	m.open(newConfirm("Make the workspace as it was at checkpoint "+id+"? What came later stays in the session and can be returned to.",
+		"Rewind", func(m *model) tea.Cmd { return m.intend(func(i Intents) { i.(Traveller).Rewind(id) }) }))
+	return nil
+}
+
+func (m *model) fork() tea.Cmd {
+	id := m.timeline.Checkpoint()
+	m.open(newConfirm("Begin a new session with the workspace of checkpoint "+id+"?",
+		"Fork", func(m *model) tea.Cmd { return m.intend(func(i Intents) { i.(Traveller).Fork(id) }) }))
+	return nil
+}
