@@ -155,13 +155,13 @@ func flat() (stop func() int64) {
 
 // baseline is what the host has of the things that leak.
 type baseline struct {
-	mounts, groups map[string]bool
-	files          int
+	mounts, groups, orphans map[string]bool
+	files                   int
 }
 
 func takeBaseline() baseline {
 	files, _ := os.ReadDir("/proc/self/fd")
-	return baseline{mounts: hostMounts(), groups: hostGroups(), files: len(files)}
+	return baseline{mounts: hostMounts(), groups: hostGroups(), orphans: orphans(), files: len(files)}
 }
 
 func hostMounts() map[string]bool {
@@ -173,15 +173,38 @@ func hostMounts() map[string]bool {
 	return out
 }
 
-// hostGroups are the control groups that a workbench made.
+// hostGroups are the control groups that a workbench made and that hold no
+// process: those of live boxes, perhaps of other workbenches, do.
 func hostGroups() map[string]bool {
 	out := map[string]bool{}
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() && strings.Contains(d.Name(), "kintsugi") {
+		if err == nil && d.IsDir() && strings.Contains(d.Name(), "kintsugi") && isEmpty(path) {
 			out[path] = true
 		}
 		return nil
 	})
+	return out
+}
+
+func isEmpty(group string) bool {
+	b, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	return err == nil && len(b) == 0
+}
+
+// orphans are first processes of boxes whose workbench is gone.
+func orphans() map[string]bool {
+	out := map[string]bool{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		numbers := strings.Fields(status(pid, "NSpid"))
+		if len(numbers) > 1 && numbers[len(numbers)-1] == "1" && status(pid, "PPid") == "1" {
+			out[e.Name()] = true
+		}
+	}
 	return out
 }
 
@@ -192,6 +215,9 @@ func (b baseline) same(now baseline) probe.Verdict {
 	}
 	if g := added(b.groups, now.groups); len(g) > 0 {
 		return probe.Breachf("%d control groups are left: %s", len(g), g[0])
+	}
+	if o := added(b.orphans, now.orphans); len(o) > 0 {
+		return probe.Breachf("%d boxes outlive their workbench: process %s", len(o), o[0])
 	}
 	if now.files > b.files {
 		return probe.Breachf("%d descriptors are left open", now.files-b.files)

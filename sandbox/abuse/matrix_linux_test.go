@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 
 // TestMatrix runs the whole table as the user that runs the tests.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	for _, file := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".bash_history"} {
 		path := filepath.Join(home, file)
@@ -80,6 +81,7 @@ func only(t *testing.T) []int {
 
 // TestMatrixAsUser runs the table again as an ordinary user.
 func TestMatrixAsUser(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("not root: TestMatrix was the run of an ordinary user")
 	}

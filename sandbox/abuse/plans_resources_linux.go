@@ -32,7 +32,7 @@ func taskPlans() map[string]plan {
 		"open-files":      {limits: sandbox.Limits{OpenFiles: 64}, setup: with("limit", 64), during: responsive},
 		"inotify":         {alone: true, limits: sandbox.Limits{OpenFiles: 4096}, setup: with("most", 2000), during: stillWatches},
 		"terminals":       {alone: true, limits: sandbox.Limits{OpenFiles: 4096}, setup: with("most", 4000), during: stillTerminals},
-		"pending-signals": {alone: true, setup: with("most", 300000), during: stillTimers},
+		"pending-signals": {alone: true, limits: sandbox.Limits{Wall: 15 * time.Second}, setup: with("most", 300000), during: stillTimers},
 		"lookups":         {alone: true, setup: watchHost},
 	}
 }

@@ -27,8 +27,7 @@ type Options struct {
 	Victim []string
 	// Only restricts the run to these numbers.
 	Only []int
-	// Parallel is how many harmless cases run at once; 0 means one for each
-	// processor, four at most.
+	// Parallel is how many harmless cases run at once; 0 means four.
 	Parallel int
 	// Home is the user's home, where secrets are planted.
 	Home string
@@ -76,7 +75,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Lead = []string{"__probe"}
 	}
 	if o.Parallel <= 0 {
-		o.Parallel = min(4, runtime.NumCPU())
+		o.Parallel = 4
 	}
 	if o.Home == "" {
 		o.Home, _ = os.UserHomeDir()

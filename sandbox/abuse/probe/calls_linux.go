@@ -47,6 +47,13 @@ func (k *kit) bytes(b []byte) uintptr {
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
+// buffer is memory that stays where it is.
+func (k *kit) buffer(size int) []byte {
+	b := make([]byte, size)
+	k.keep = append(k.keep, b)
+	return b
+}
+
 // now makes the call in this process.
 func (k *kit) now(nr uintptr, args ...any) (uintptr, error) {
 	c := k.call(nr, args...)
