@@ -26,6 +26,7 @@ type scan struct {
 type match struct {
 	rule *rule
 	pos  int
+	rank int // orders matches of equal priority; nearest the end is best
 	line string
 	exc  *exception
 	vars map[string]string
@@ -52,13 +53,31 @@ func (r *Rules) Diagnose(in Input) Diagnosis {
 			break
 		}
 		if d, ok := s.try(&cands[i]); ok {
-			return s.poisoned(d)
+			return s.poisoned(s.cause(d, cands[i:]))
 		}
 	}
 	if in.Exit > 0 {
 		return r.plain("system/unknown", in)
 	}
 	return r.plain("system/unclear", in)
+}
+
+// cause prefers, among chained Python exceptions of one rule, one that heals by
+// itself: when a stand-in for a missing module is missing too, the module
+// itself is what should be installed.
+func (s *scan) cause(d Diagnosis, cands []match) Diagnosis {
+	if d.Heal != Ask || cands[0].exc == nil {
+		return d
+	}
+	for i := range cands {
+		if cands[i].rule != cands[0].rule || cands[i].exc == nil {
+			continue
+		}
+		if other, ok := s.try(&cands[i]); ok && other.Heal == Auto {
+			return other
+		}
+	}
+	return d
 }
 
 func (r *Rules) scan(in Input) *scan {
@@ -94,7 +113,7 @@ func (s *scan) candidates() []match {
 			continue
 		}
 		if len(rl.anyIDs) == 0 {
-			out = append(out, match{rule: rl, pos: len(s.text)})
+			out = append(out, match{rule: rl, pos: len(s.text), rank: len(s.text)})
 			continue
 		}
 		out = append(out, s.places(rl)...)
@@ -104,8 +123,8 @@ func (s *scan) candidates() []match {
 		if a.rule.Priority != b.rule.Priority {
 			return a.rule.Priority > b.rule.Priority
 		}
-		if a.pos != b.pos {
-			return a.pos > b.pos
+		if a.rank != b.rank {
+			return a.rank > b.rank
 		}
 		return a.rule.order < b.rule.order
 	})
@@ -159,7 +178,11 @@ func (s *scan) places(rl *rule) []match {
 		slices.Reverse(at)
 	}
 	for _, pos := range at[:min(len(at), maxPerRule)] {
-		out = append(out, match{rule: rl, pos: pos})
+		m := match{rule: rl, pos: pos, rank: pos}
+		if rl.First { // they stay in order, where the last of them is
+			m.rank = at[len(at)-1]
+		}
+		out = append(out, m)
 	}
 	return out
 }
@@ -171,7 +194,7 @@ func (s *scan) exceptionsWith(rl *rule) []match {
 		e := &s.trace[i]
 		for _, w := range rl.Any {
 			if w == traceHead || strings.Contains(e.text, w) {
-				out = append(out, match{rule: rl, pos: e.pos, exc: e})
+				out = append(out, match{rule: rl, pos: e.pos, rank: e.pos, exc: e})
 				break
 			}
 		}

@@ -59,7 +59,7 @@ func (s *scan) nodeOutcome(m *match, name string, v Verdict) string {
 	switch {
 	case m.trust != Unknown:
 		return "known"
-	case v.Trust != Unknown:
+	case v.Trust != Unknown, s.in.Imports != nil && !s.imported(name):
 		return "unsupported"
 	case v.Typo && len(m.near) > 0:
 		m.vars["near"], m.vars["packages"] = m.near[0], ""
@@ -71,15 +71,19 @@ func (s *scan) nodeOutcome(m *match, name string, v Verdict) string {
 // nodeSupported lowers the trust in a name that the user's source does not
 // mention, unless the name is one of the best known.
 func (s *scan) nodeSupported(name string, t Trust) Trust {
-	if s.in.Imports == nil || t != Listed {
+	if s.in.Imports == nil || t != Listed || s.imported(name) {
 		return t
 	}
+	return Unknown
+}
+
+func (s *scan) imported(name string) bool {
 	for _, imp := range s.in.Imports {
 		if NodePackage(imp) == name {
-			return t
+			return true
 		}
 	}
-	return Unknown
+	return false
 }
 
 // requiringPackage is the installed package whose code asked for the module,

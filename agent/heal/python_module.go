@@ -141,7 +141,7 @@ func (s *scan) pythonNamespace(m *match, name string, w row) string {
 	}
 	full := s.deepest(m, name)
 	parts := strings.Split(full, ".")
-	for n := len(parts); n > 1; n-- {
+	for n := len(parts); n > strings.Count(w.key, ".")+1; n-- {
 		dist := strings.Join(parts[:n], "-")
 		if parts[0] == "airflow" {
 			dist = "apache-" + dist
