@@ -30,6 +30,7 @@ type box struct {
 	status, life    link
 	in, out, errOut link
 	group           *group
+	sources         sources
 	works           []workDir
 	meter           *sandbox.Meter
 	program         *launch.Program
@@ -67,12 +68,13 @@ func (b *box) start(ctx context.Context) error {
 		return err
 	}
 	files := []int{b.in.theirs, b.out.theirs, b.errOut.theirs, b.status.theirs, b.life.theirs, int(b.slot.users.Fd())}
-	files = append(files, b.group.joined()...)
+	files = append(append(files, b.group.joined()...), b.sources.fds...)
 	if err := b.slot.write(b.lease()); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
 	first, err := spawn(image, files)
 	b.group.give()
+	b.sources.close()
 	for _, l := range b.links() {
 		l.give()
 	}
@@ -129,7 +131,13 @@ func (b *box) prepare() (int, error) {
 	if b.group, err = groups.make(h.groupPrefix(b.slot.number), b.limits); err != nil {
 		return -1, err
 	}
-	b.program = newPlan(h, &b.spec, b.limits, v, b.group).build()
+	b.sources.users = int(b.slot.users.Fd())
+	if h.privileged {
+		if err := b.sources.open(v.parts); err != nil {
+			return -1, err
+		}
+	}
+	b.program = coldPlan(h, &b.spec, b.limits, v, b.group)
 	return compile(b.program, "box")
 }
 
@@ -429,6 +437,7 @@ func (b *box) discard() {
 	for _, l := range b.links() {
 		l.close()
 	}
+	b.sources.close()
 	for _, l := range b.listeners {
 		l.Close()
 	}

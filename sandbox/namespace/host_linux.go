@@ -24,7 +24,7 @@ type host struct {
 	system []entry
 	// tools are directories below the home that PATH leads to.
 	tools  []string
-	stage  []string
+	stage  string // a directory that the new root covers while it is built
 	masks  []mask
 	varDir string // an empty /var, with places for what the host's has
 	filter []byte // seccomp program
@@ -43,9 +43,17 @@ var systemPaths = []string{
 	"/var/lib/dpkg", "/var/lib/texmf", "/var/lib/ghostscript", "/var/lib/tex-common", "/var/cache/fontconfig",
 }
 
-// stageDirs are directories one of which, in the box's own view of the host,
-// is covered by the new root while it is built.
-var stageDirs = []string{"/mnt", "/media", "/srv", "/run", "/tmp", "/boot", "/var"}
+// stageDirs are directories that hold nothing a box is shown.
+var stageDirs = []string{"/sys", "/proc/sys"}
+
+func findStage() (string, error) {
+	for _, dir := range stageDirs {
+		if isDir(dir) {
+			return dir, nil
+		}
+	}
+	return "", errors.New("neither /sys nor /proc/sys exists here")
+}
 
 func inspect(o Options) (*host, error) {
 	h := &host{uid: os.Geteuid(), gid: os.Getegid(), environ: o.Environ, home: o.Home, stateDir: o.StateDir}
@@ -60,7 +68,8 @@ func inspect(o Options) (*host, error) {
 		h.home = "/home/box"
 	}
 	h.home = filepath.Clean(h.home)
-	if err := h.makeStateDir(); err != nil {
+	err := h.makeStateDir()
+	if err != nil {
 		return nil, err
 	}
 	h.system = findSystem()
@@ -68,9 +77,10 @@ func inspect(o Options) (*host, error) {
 		return nil, err
 	}
 	h.tools = findTools(h.home, lookup(h.environ, "PATH"), h.environ)
-	h.stage = existing(stageDirs)
+	if h.stage, err = findStage(); err != nil {
+		return nil, err
+	}
 	h.abi = landlockABI()
-	var err error
 	if h.masks, err = findMasks("/proc"); err != nil {
 		return nil, err
 	}
@@ -85,16 +95,6 @@ func findSystem() []entry {
 			out = append(out, entry{path, link})
 		} else if isDir(path) {
 			out = append(out, entry{path: path})
-		}
-	}
-	return out
-}
-
-func existing(paths []string) []string {
-	var out []string
-	for _, p := range paths {
-		if st, err := os.Lstat(p); err == nil && st.IsDir() {
-			out = append(out, p)
 		}
 	}
 	return out

@@ -49,7 +49,7 @@ func rights(abi int) (files, scopes uint64) {
 
 // landlock is the second wall around files: should a mount ever be writable by
 // mistake, only these places may change.
-func (p *plan) landlock() {
+func (p *plan) landlock(parts []part) {
 	if p.host.abi < oldestLandlock {
 		return
 	}
@@ -63,14 +63,14 @@ func (p *plan) landlock() {
 		size = 24
 	}
 	ruleset := p.Call(unix.SYS_LANDLOCK_CREATE_RULESET, attr, size, 0)
-	for _, dir := range p.writable() {
+	for _, dir := range p.writable(parts) {
 		p.allow(ruleset, dir, files)
 	}
 	ioctl := files & unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	truncate := files & unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	p.allow(ruleset, "/dev", changeFile|truncate|ioctl)
 	p.allow(ruleset, "/proc", changeFile|truncate)
-	for _, part := range p.view.parts {
+	for _, part := range parts {
 		if part.file && part.writable && !part.device {
 			p.allow(ruleset, part.target, changeFile|truncate)
 		}
@@ -79,9 +79,9 @@ func (p *plan) landlock() {
 }
 
 // writable are the directories of the box that its program may change.
-func (p *plan) writable() []string {
+func (p *plan) writable(parts []part) []string {
 	out := []string{"/tmp", "/var/tmp", "/run", "/dev/shm", p.host.home}
-	for _, part := range p.view.parts {
+	for _, part := range parts {
 		if part.writable && !part.file && !slices.Contains(out, part.target) {
 			out = append(out, part.target)
 		}

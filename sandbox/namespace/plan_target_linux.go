@@ -3,9 +3,12 @@ package namespace
 import (
 	"encoding/binary"
 	"math"
+	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"kintsugi/sandbox"
 	"kintsugi/sandbox/namespace/launch"
 )
 
@@ -17,23 +20,23 @@ const (
 
 // target turns the process into the user's program. It shares init's memory
 // until then, and init waits.
-func (p *plan) target(clock launch.Cell) {
+func (p *plan) target(spec *sandbox.Spec, parts []part, clock launch.Cell) {
 	p.Note("leaving init's session")
 	p.Try(unix.SYS_SETSID)
 	p.Call(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, signalSet(), 0, 8)
 	p.Call(unix.SYS_UMASK, 0o022)
-	p.Note("going to %s", p.spec.Dir)
-	if p.spec.Dir != "" {
-		p.Call(unix.SYS_CHDIR, p.spec.Dir)
+	p.Note("going to %s", spec.Dir)
+	if spec.Dir != "" {
+		p.Call(unix.SYS_CHDIR, spec.Dir)
 	}
 	p.rlimits()
 	p.drop()
-	p.landlock()
+	p.landlock(parts)
 	p.Note("closing descriptors")
 	p.Call(unix.SYS_CLOSE_RANGE, 3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	p.startClock(clock)
 	p.walls()
-	p.exec()
+	p.exec(spec)
 }
 
 // rlimits sets the limits that the kernel keeps per process.
@@ -130,22 +133,22 @@ func (p *plan) walls() {
 
 // exec tries each place of the program and, if none works, says so the way
 // shells do.
-func (p *plan) exec() {
-	p.Note("running %s", p.spec.Argv[0])
-	args := make([]launch.Addr, len(p.spec.Argv))
-	for i, a := range p.spec.Argv {
+func (p *plan) exec(spec *sandbox.Spec) {
+	p.Note("running %s", spec.Argv[0])
+	args := make([]launch.Addr, len(spec.Argv))
+	for i, a := range spec.Argv {
 		args[i] = p.Text(a)
 	}
-	argv, env := p.Pointers(args), p.Strings(p.spec.Env)
+	argv, env := p.Pointers(args), p.Strings(spec.Env)
 	refused := p.Word(0)
-	for _, path := range command(p.spec) {
+	for _, path := range command(spec) {
 		p.tryExec(p.Text(path), argv, env, args, refused)
 	}
 	forbidden := p.Label()
 	p.JumpIf(refused, -1, 1, forbidden)
-	p.complain("command not found", exitNotFound)
+	p.complain(spec.Argv[0]+": command not found", exitNotFound)
 	p.Bind(forbidden)
-	p.complain("permission denied", exitCannotRun)
+	p.complain(spec.Argv[0]+": permission denied", exitCannotRun)
 }
 
 // tryExec runs the file at path, or, when it has no header, lets the shell
@@ -169,7 +172,24 @@ func (p *plan) tryExec(path, argv, env launch.Addr, args []launch.Addr, refused 
 
 // complain writes one line to the program's standard error and ends.
 func (p *plan) complain(what string, code int) {
-	line := "kintsugi: " + p.spec.Argv[0] + ": " + what + "\n"
+	line := "kintsugi: " + what + "\n"
 	p.Try(unix.SYS_WRITE, fdErr, line, len(line))
 	p.Call(unix.SYS_EXIT_GROUP, code)
+}
+
+// command is the program's file: one path, or the places where PATH says it
+// may be.
+func command(spec *sandbox.Spec) []string {
+	name := spec.Argv[0]
+	if strings.Contains(name, "/") {
+		return []string{name}
+	}
+	var out []string
+	for _, dir := range filepath.SplitList(lookup(spec.Env, "PATH")) {
+		if dir == "" {
+			dir = "."
+		}
+		out = append(out, dir+"/"+name)
+	}
+	return out
 }

@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"kintsugi/sandbox"
 )
 
@@ -34,6 +36,9 @@ type part struct {
 	tmpfs         bool // an empty tmpfs that anyone may write
 	writable      bool
 	device        bool
+	// handle is the open tree of the source, parent the one that holds upper
+	// and work, whose names are then relative to it. 0 means none.
+	handle, parent int
 	// owned: the content belongs to the caller and must belong to the box's
 	// user inside. closed: the path may lead through directories that only the
 	// caller can pass.
@@ -42,8 +47,19 @@ type part struct {
 
 // tree is one layer of an overlay.
 type tree struct {
-	path  string
-	owned bool
+	path   string
+	owned  bool
+	handle int
+}
+
+// attr is the mode of a bind: private, without set-user-id, without devices,
+// and read-only unless it is meant to be written.
+func (p *part) attr() *unix.MountAttr {
+	a := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
+	if !p.writable {
+		a.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	return a
 }
 
 func (p part) overlay() bool { return len(p.lower) > 0 }
