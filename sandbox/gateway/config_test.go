@@ -58,7 +58,7 @@ func TestProxyOfTheHost(t *testing.T) {
 		seen = append(seen, r.URL.String())
 		resp, err := http.Get(o.URL + r.URL.Path)
 		if err != nil {
-			w.WriteHeader(502)
+			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
 		defer resp.Body.Close()
@@ -174,7 +174,7 @@ func TestHeadAndRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != 200 || resp.ContentLength != 10 {
+	if resp.StatusCode != http.StatusOK || resp.ContentLength != 10 {
 		t.Errorf("HEAD: %d, %d bytes", resp.StatusCode, resp.ContentLength)
 	}
 	if status, body := m.get(t, "/pip/files/six/"+file, "Range", "bytes=-3"); status != 206 || body != "789" {

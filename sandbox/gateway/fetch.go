@@ -292,7 +292,7 @@ func (w *watched) crawls() bool {
 }
 
 func (w *watched) explain(err error) error {
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	w.stall.mu.Lock()

@@ -26,11 +26,9 @@ from pip._internal.cli.main import main
 main(["--disable-pip-version-check", "config", "list"])`
 
 func (l Learner) pip(ctx context.Context) (Learned, error) {
-	out, err := "", errors.New("none")
-	for _, python := range []string{"python3", "python"} {
-		if out, err = l.Prober.Run(ctx, []string{python, "-c", askPip}, nil); err == nil {
-			break
-		}
+	out, err := l.Prober.Run(ctx, []string{"python3", "-c", askPip}, nil)
+	if err != nil {
+		out, _ = l.Prober.Run(ctx, []string{"python", "-c", askPip}, nil)
 	}
 	own, settings, _ := strings.Cut(out, "\n")
 	if own = strings.TrimSpace(own); own == "" {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/url"
 	"path"
@@ -17,7 +18,7 @@ func parsePipHTML(home *url.URL, body []byte) ([]pipFile, error) {
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
-			if z.Err() == io.EOF {
+			if errors.Is(z.Err(), io.EOF) {
 				return out, nil
 			}
 			return nil, z.Err()

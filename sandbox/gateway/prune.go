@@ -93,7 +93,7 @@ func (s *store) info() (Info, error) {
 		return Info{}, err
 	}
 	in := Info{Dir: s.dir, Max: s.max, Artefacts: len(blobs), Pages: len(pages)}
-	for _, k := range append(blobs, pages...) {
+	for _, k := range slices.Concat(blobs, pages) {
 		in.Bytes += k.size
 	}
 	dirs, _ := os.ReadDir(filepath.Join(s.dir, "files"))
@@ -133,7 +133,7 @@ func (s *store) prune(max int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	all := append(blobs, pages...)
+	all := slices.Concat(blobs, pages)
 	slices.SortFunc(all, func(a, b kept) int { return a.used.Compare(b.used) })
 	var total, freed int64
 	for _, k := range all {
