@@ -175,3 +175,24 @@ func TestProbeMain(t *testing.T) {
 		}
 	}
 }
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	for _, name := range Runtimes() {
+		r, err := Table(name)
+		if err != nil || len(r.Entries) != len(table(t)) || len(r.Breaches()) != 0 {
+			t.Errorf("%s: %d entries, %v", name, len(r.Entries), err)
+		}
+	}
+	if _, err := Table("qemu"); err == nil || !strings.Contains(err.Error(), "microvm") {
+		t.Errorf("error %v, want one that names the runtimes", err)
+	}
+}
+
+func TestUnknownNumber(t *testing.T) {
+	t.Parallel()
+	err := Options{Only: []int{1, 9999}}.known(table(t))
+	if err == nil || !strings.Contains(err.Error(), "9999") {
+		t.Errorf("error %v", err)
+	}
+}

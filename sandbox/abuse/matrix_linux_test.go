@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	for _, file := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".bash_history"} {
+	for _, file := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".bash_history",
+		".local/state/kintsugi/session"} {
 		path := filepath.Join(home, file)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -48,7 +49,8 @@ func TestMatrix(t *testing.T) {
 	}
 	environ := append(os.Environ(), "HOME="+home)
 	rt := namespace.New(namespace.Options{Environ: environ, Home: home})
-	o := Options{Exe: exe, Home: home, Victim: []string{exe, "__victim"}, Only: only(t)}
+	o := Options{Exe: exe, Home: home, Victim: []string{exe, "__victim"}, Only: only(t),
+		State: []string{filepath.Join(home, ".local/state/kintsugi")}}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	report, err := Run(ctx, rt, o)

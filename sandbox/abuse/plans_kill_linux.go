@@ -176,7 +176,7 @@ func fullDisk(t *trial) probe.Verdict {
 	if err := unix.Mount("none", full, "tmpfs", 0, "size=4k,nr_inodes=2"); err != nil {
 		return probe.Heldf("not tried: only root can make a full disk (%v)", err)
 	}
-	defer unix.Unmount(full, unix.MNT_DETACH)
+	defer func() { _ = unix.Unmount(full, unix.MNT_DETACH) }()
 	_ = os.WriteFile(filepath.Join(full, "f"), make([]byte, 8192), 0o600)
 	cmd, err := t.victim("nap", 5*time.Second, "TMPDIR="+full, "XDG_RUNTIME_DIR="+full, "XDG_STATE_HOME="+full,
 		"XDG_CACHE_HOME="+full, "XDG_DATA_HOME="+full)
@@ -190,7 +190,7 @@ func fullDisk(t *trial) probe.Verdict {
 		return probe.Heldf("ended at once: %v %.120s", err, t.said.String())
 	case <-time.After(6 * time.Second):
 		_ = cmd.Process.Kill()
-		<-done
+		_ = <-done
 		return probe.Breachf("hangs when the disk is full")
 	}
 }

@@ -24,6 +24,7 @@ const (
 	None      Outcome = "not applicable"
 	Proven    Outcome = "elsewhere"
 	Pending   Outcome = "later"
+	Untried   Outcome = "untried" // only listed
 )
 
 // Entry is one line of a report.

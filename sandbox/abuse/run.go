@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,21 @@ type Options struct {
 // that args name and returns the exit code.
 func ProbeMain(args []string) int { return probe.Main(args, os.Stdout) }
 
+// Table lists what every case expects of a runtime, by the runtime's name,
+// without trying anything. It works on every system.
+func Table(name string) (Report, error) {
+	if !slices.Contains(Runtimes(), name) {
+		return Report{}, fmt.Errorf("no runtime %q; there are %s", name, strings.Join(Runtimes(), ", "))
+	}
+	cases, err := Cases()
+	r := Report{Runtime: name, User: whoami()}
+	for _, c := range cases {
+		r.Entries = append(r.Entries, Entry{Number: c.Number, Chapter: c.Chapter, Title: c.Title, Expect: c.Expect[name],
+			Outcome: Untried, Detail: c.Wall})
+	}
+	return r, err
+}
+
 // Run tries every case that concerns rt and returns what each came to. It
 // needs a Linux host, because the boxes run this program.
 func Run(ctx context.Context, rt sandbox.Runtime, o Options) (Report, error) {
@@ -55,6 +71,9 @@ func Run(ctx context.Context, rt sandbox.Runtime, o Options) (Report, error) {
 		return Report{}, errors.New("the abuse matrix runs this program inside boxes and so needs Linux")
 	}
 	if o, err = o.withDefaults(); err != nil {
+		return Report{}, err
+	}
+	if err := o.known(cases); err != nil {
 		return Report{}, err
 	}
 	if a := rt.Probe(ctx); !a.OK {
@@ -84,6 +103,16 @@ func (o Options) withDefaults() (Options, error) {
 		o.Scratch = os.TempDir()
 	}
 	return o, nil
+}
+
+// known says which wanted number is no case.
+func (o Options) known(cases []Case) error {
+	for _, n := range o.Only {
+		if !slices.ContainsFunc(cases, func(c Case) bool { return c.Number == n }) {
+			return fmt.Errorf("there is no case %d; the last is %d", n, cases[len(cases)-1].Number)
+		}
+	}
+	return nil
 }
 
 // runner runs the table once.

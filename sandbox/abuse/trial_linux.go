@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -308,7 +307,7 @@ func removeAll(dir string) {
 	}
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if d != nil && d.IsDir() {
-			err = errors.Join(err, os.Chmod(path, 0o700))
+			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})

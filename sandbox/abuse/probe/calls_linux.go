@@ -138,7 +138,7 @@ func forkCalls(calls []call) (int, error) {
 		}
 	}
 	for {
-		syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0)
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(errno), 0, 0)
 	}
 }
 

@@ -37,7 +37,7 @@ type Verdict struct {
 	Exit int `json:"-"`
 }
 
-// Heldf, Breachf and Errorf make verdicts.
+// Heldf says that the walls held, and what was seen.
 func Heldf(format string, a ...any) Verdict { return Verdict{Held, fmt.Sprintf(format, a...), 0} }
 
 // Breachf says that a wall gave way, and which.

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -187,9 +188,11 @@ func holdOn(Args) Verdict {
 // spin keeps all processors busy; for ms milliseconds, when that is given, and
 // then tells how much it got.
 func spin(a Args) Verdict {
+	var spun atomic.Int64
 	for range runtime.NumCPU() {
 		go func() {
-			for { //nolint:revive // a spin is meant to be empty
+			for n := 0; ; n++ {
+				spun.Store(int64(n))
 			}
 		}()
 	}
