@@ -21,6 +21,8 @@ func (t *task) call(ctx context.Context, c model.Call, more bool) (done bool, er
 		return false, t.refuse(c, bad.Text)
 	case err != nil:
 		return false, err
+	case c.Clipped:
+		return false, t.refuse(c, "its text is too long and has no end; write less at a time")
 	case c.Name == tool.Finish && more:
 		return false, t.refuse(c, "call finish by itself, after you have read the results of the other calls")
 	case c.Name == tool.Finish:

@@ -50,7 +50,7 @@ func (s *session) lessonEngine(p places, l *lesson.Lesson) (*agent.Engine, error
 	config.Memory = nil
 	config.Rules = func() (*heal.Rules, error) { return heal.Load(append(userManifests(p), l.Rules())...) }
 	installer := *config.Installer
-	installer.Store, installer.Offline, installer.FindLinks = install.Store{Dir: filepath.Join(s.dir, "layers")}, true, wheels
+	installer.Store, installer.Mirror, installer.FindLinks = install.Store{Dir: filepath.Join(s.dir, "layers")}, nil, wheels
 	config.Installer = &installer
 	return agent.NewEngine(config), nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,8 @@ import (
 	"kintsugi/agent/heal"
 	"kintsugi/agent/heal/install"
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/gateway"
+	"kintsugi/sandbox/inert"
 )
 
 // sessionOptions say what a session is for.
@@ -143,9 +146,21 @@ func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits 
 		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,
 		Installer: &install.Installer{
-			Runtime: rt, Store: install.Store{Dir: p.layers}, HostEnv: os.Environ(), Offline: o.box.offline, Now: time.Now,
+			Runtime: rt, Store: install.Store{Dir: p.layers}, Now: time.Now,
+			Mirror: &install.Mirror{
+				CacheDir: p.packages, Offline: o.box.offline, Environ: os.Environ(), OnRequest: s.audit,
+			},
 		},
 	}
+}
+
+// audit tells what the gateway refused to a box that installs.
+func (s *session) audit(e gateway.Entry) {
+	if e.Refused == "" || e.Status == http.StatusNotFound {
+		return
+	}
+	text := fmt.Sprintf("the gateway refused %s %s: %s", e.Ecosystem, e.Name, e.Refused)
+	_, _ = s.log.Append(event.Note{Step: s.steps, Level: "warn", Text: inert.String(text)})
 }
 
 // loadRules loads the rules once, when they are first needed.
@@ -217,6 +232,9 @@ func (s *session) end(code int, reason string) error {
 
 // Close frees what the session holds; its log and checkpoints stay.
 func (s *session) Close() {
+	if s.engine != nil && s.engine.Installer.Mirror != nil {
+		s.engine.Installer.Mirror.Close()
+	}
 	if s.store != nil {
 		s.store.Close()
 	}
@@ -226,7 +244,7 @@ func (s *session) Close() {
 }
 
 // places are the folders Kintsugi uses.
-type places struct{ home, sessions, layers, memory, config string }
+type places struct{ home, sessions, layers, packages, memory, config string }
 
 func findPlaces() (places, error) {
 	home, err := os.UserHomeDir()
@@ -248,7 +266,7 @@ func findPlaces() (places, error) {
 	base := filepath.Join(cache, "kintsugi")
 	return places{
 		home: home, sessions: sessions, layers: filepath.Join(base, "layers"),
-		memory: filepath.Join(base, "memory"), config: filepath.Join(config, "kintsugi"),
+		packages: filepath.Join(base, "packages"), memory: filepath.Join(base, "memory"), config: filepath.Join(config, "kintsugi"),
 	}, nil
 }
 

@@ -15,14 +15,11 @@ import (
 )
 
 // aptBase is where apt keeps its state inside a remedy box.
-const aptBase = "/kintsugi/apt"
+const aptBase = "/kintsugi-apt"
 
-// listsFresh is how old package lists may be before they are fetched again;
-// Debian's own timer refreshes them daily.
+// listsFresh is how old package lists may be before they are fetched again.
+// Older ones name versions that may be gone.
 const listsFresh = 7 * 24 * time.Hour
-
-// systemLists are the lists that the system itself keeps.
-const systemLists = "/var/lib/apt/lists"
 
 // finishing are commands that complete a package whose maintainer scripts were
 // not run: package, command.
@@ -45,10 +42,11 @@ func (in *Installer) apt(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	defer b.drop()
-	if err := in.runApt(ctx, r, b); err != nil {
+	var got fetched
+	if err := in.runApt(ctx, r, b, &got); err != nil {
 		return Layer{}, err
 	}
-	l := Layer{Key: key, Manager: "apt", Packages: r.Packages, Installed: in.Now()}
+	l := Layer{Key: key, Manager: "apt", Packages: r.Packages, Installed: in.Now(), Artefacts: got.artefacts()}
 	l.Versions, err = debVersions(filepath.Join(b.dir, "apt", "cache", "archives"))
 	if err != nil {
 		return Layer{}, err
@@ -76,8 +74,8 @@ func (in *Installer) debian(ctx context.Context, r Request) (system, arch string
 	return system, strings.TrimSpace(rest), nil
 }
 
-func (in *Installer) runApt(ctx context.Context, r Request, b *build) error {
-	lists, fresh, err := in.aptLists()
+func (in *Installer) runApt(ctx context.Context, r Request, b *build, got *fetched) error {
+	lists, err := in.Store.shared("apt-lists")
 	if err != nil {
 		return err
 	}
@@ -87,66 +85,57 @@ func (in *Installer) runApt(ctx context.Context, r Request, b *build) error {
 			return err
 		}
 	}
-	if !fresh {
+	if !in.freshLists(lists) {
 		r.Progress("reading package lists")
-		if err := in.aptBox(ctx, r, work, lists, b.tree, "update"); err != nil {
+		if err := in.aptBox(ctx, r, b, lists, got, "update", "-o", "APT::Update::Error-Mode=any"); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(lists, listsStamp), nil, 0o644); err != nil {
 			return err
 		}
 	}
 	r.Progress("fetching " + strings.Join(r.Packages, ", "))
 	install := append([]string{"install", "--download-only", "--yes", "--no-install-recommends", "--no-remove"}, r.Packages...)
-	if err := in.aptBox(ctx, r, work, lists, b.tree, install...); err != nil {
+	if err := in.aptBox(ctx, r, b, lists, got, install...); err != nil {
 		return err
 	}
 	r.Progress("unpacking " + strings.Join(r.Packages, ", "))
 	return in.extract(ctx, r, work, b)
 }
 
-// aptLists gives the directory of package lists: the system's own when they
-// are fresh, ours otherwise.
-func (in *Installer) aptLists() (dir string, fresh bool, err error) {
-	if in.Offline || in.freshLists(systemLists) {
-		return systemLists, true, nil
-	}
-	dir, err = in.Store.cache("apt-lists")
-	return dir, in.freshLists(dir), err
-}
+// listsStamp is written beside the lists when they were fetched; the lists
+// themselves carry the times of the archive.
+const listsStamp = "fetched"
 
+// freshLists says whether the package lists in dir are there and young.
 func (in *Installer) freshLists(dir string) bool {
-	found, _ := filepath.Glob(filepath.Join(dir, "*_Packages*"))
-	for _, f := range found {
-		if info, err := os.Stat(f); err == nil && in.Now().Sub(info.ModTime()) < listsFresh {
-			return true
-		}
-	}
-	return false
+	info, err := os.Stat(filepath.Join(dir, listsStamp))
+	return err == nil && (in.Mirror == nil || in.Mirror.Offline || in.Now().Sub(info.ModTime()) < listsFresh)
 }
 
 // aptBox runs apt-get with state, cache and lists of our own: it needs no
 // rights, takes no locks of the system and runs nobody's scripts.
-func (in *Installer) aptBox(ctx context.Context, r Request, work, lists, tree string, args ...string) error {
+func (in *Installer) aptBox(ctx context.Context, r Request, b *build, lists string, got *fetched, args ...string) error {
 	const listDir = aptBase + "-lists"
-	mounts := []sandbox.Mount{
-		{Source: work, Target: aptBase, Writable: true},
-		{Source: lists, Target: listDir, Writable: lists != systemLists},
-	}
 	argv := []string{
 		"apt-get", "-q",
 		"-o", "Dir::State=" + aptBase + "/state", "-o", "Dir::State::lists=" + listDir,
 		"-o", "Dir::State::status=/var/lib/dpkg/status", "-o", "Dir::Cache=" + aptBase + "/cache",
-		"-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1", "-o", "Acquire::Retries=2",
+		"-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1",
 		"-o", "APT::Update::Post-Invoke::=", "-o", "DPkg::Post-Invoke::=",
 	}
-	res, out, err := in.box(ctx, sandbox.Spec{
-		Argv: append(argv, args...), Mounts: mounts, Network: in.network(), Dir: aptBase, Env: in.env(r),
-	}, aptProgress(r))
-	if err != nil {
+	spec := sandbox.Spec{
+		Argv: argv, Dir: aptBase, Env: r.Env,
+		Mounts: []sandbox.Mount{
+			{Source: filepath.Join(b.dir, "apt"), Target: aptBase, Writable: true},
+			{Source: lists, Target: listDir, Writable: true},
+		},
+	}
+	if err := in.connect(ctx, "apt", &spec, filepath.Join(b.dir, "gateway"), got); err != nil {
 		return err
 	}
-	if res.ExitCode != 0 {
-		return fail("apt", out, res)
-	}
-	return nil
+	spec.Argv = append(spec.Argv, args...)
+	return in.run(ctx, "apt", spec, aptProgress(r), got)
 }
 
 func aptProgress(r Request) Request {
@@ -175,7 +164,7 @@ for d in bin sbin lib lib32 lib64 libx32; do
 done
 find . -type d ! -perm -u+w -exec chmod u+w {} +`
 	res, out, err := in.box(ctx, sandbox.Spec{
-		Argv: []string{"/bin/sh", "-c", script}, Dir: "/tmp", Env: in.env(r),
+		Argv: []string{"/bin/sh", "-c", script}, Dir: "/tmp", Env: r.Env,
 		Mounts: []sandbox.Mount{
 			{Source: work, Target: aptBase},
 			{Source: b.tree, Target: aptBase + "-layer", Writable: true},
@@ -200,7 +189,7 @@ func (in *Installer) finishDebs(ctx context.Context, r Request, l Layer, b *buil
 			continue
 		}
 		res, out, err := in.box(ctx, sandbox.Spec{
-			Argv: []string{"/bin/sh", "-c", script}, Dir: "/", Env: in.env(r), Layers: r.Layers, Capture: b.tree,
+			Argv: []string{"/bin/sh", "-c", script}, Dir: "/", Env: r.Env, Layers: r.Layers, Capture: b.tree,
 		}, r)
 		if err != nil {
 			return err

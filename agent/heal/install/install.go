@@ -1,6 +1,7 @@
 // Package install carries out remedies: it runs an ecosystem's own package
-// manager in a box of its own, with network and without any of the user's
-// code, and keeps what it wrote as a content-addressed layer.
+// manager in a box of its own, without any of the user's code and with no other
+// way out than the gateway, and keeps what it wrote as a content-addressed
+// layer.
 //
 // One layer holds one manager's whole set of packages, so that versions are
 // resolved together; asking for one more package makes a new layer. Only
@@ -49,12 +50,9 @@ type Request struct {
 type Installer struct {
 	Runtime sandbox.Runtime
 	Store   Store
-	// HostEnv is the environment that the managers' own settings are taken
-	// from (index, certificates, proxies).
-	HostEnv []string
-	// Offline forbids the network; FindLinks is a directory of wheels that is
-	// looked at first.
-	Offline   bool
+	// Mirror is the way to the indexes; nil means that nothing is fetched.
+	Mirror *Mirror
+	// FindLinks is a directory of wheels that is looked at first.
 	FindLinks string
 	Now       func() time.Time
 	Timeout   time.Duration
@@ -89,14 +87,6 @@ func sorted(list []string) []string {
 	out := slices.Clone(list)
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// network is what a remedy box may reach.
-func (in *Installer) network() sandbox.Network {
-	if in.Offline {
-		return sandbox.NetworkNone
-	}
-	return sandbox.NetworkHost
 }
 
 // limits of a remedy box: installers unpack large trees and start threads.
@@ -146,32 +136,25 @@ func (in *Installer) ask(ctx context.Context, spec sandbox.Spec) (string, sandbo
 	return out.String(), res, err
 }
 
+// run runs an installer; its failure is told in the words of whoever knows
+// best: the gateway, when it refused something, else the installer.
+func (in *Installer) run(ctx context.Context, manager string, spec sandbox.Spec, r Request, got *fetched) error {
+	res, out, err := in.box(ctx, spec, r)
+	if err != nil {
+		return err
+	}
+	if res.ExitCode == 0 {
+		return nil
+	}
+	if why := got.refusal(); why != "" {
+		return &Error{Manager: manager, Reason: why, Output: out}
+	}
+	return fail(manager, out, res)
+}
+
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
 	return line
-}
-
-// managerEnv are the settings of package managers that a remedy box inherits.
-// None of them carries a password in an ordinary setup; credentials in files
-// stay outside.
-var managerEnv = []string{
-	"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES",
-	"UV_INDEX_URL", "UV_DEFAULT_INDEX", "npm_config_registry", "NPM_CONFIG_REGISTRY", "npm_config_cafile",
-	"NODE_EXTRA_CA_CERTS", "GOPROXY", "GONOSUMDB", "GOSUMDB",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy",
-	"SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
-}
-
-// env is the environment of a remedy box.
-func (in *Installer) env(r Request, extra ...string) []string {
-	env := sandbox.MergeEnv(r.Env)
-	for _, kv := range in.HostEnv {
-		key, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(managerEnv, key) {
-			env = append(env, kv)
-		}
-	}
-	return sandbox.MergeEnv(env, extra...)
 }
 
 // fail turns a manager's output into an Error with the line that matters.

@@ -55,14 +55,14 @@ func TestInstallPip(t *testing.T) {
 
 func TestInstallPipTellsWhatWentWrong(t *testing.T) {
 	in := realInstaller(t)
-	in.Offline = true
+	in.Mirror = nil
 	_, err := in.Install(context.Background(), Request{Manager: "pip", Packages: []string{"inflect"}, Argv0: "/usr/bin/python3", Env: baseEnv()})
 	if err == nil || !strings.Contains(err.Error(), "inflect") {
 		t.Fatalf("error %v, want one that names the package", err)
 	}
 	left, _ := os.ReadDir(in.Store.Dir)
 	for _, e := range left {
-		if e.Name() != "downloads" {
+		if e.Name() != "shared" {
 			t.Errorf("a failed installation left %s", e.Name())
 		}
 	}
@@ -108,5 +108,12 @@ func TestInstallApt(t *testing.T) {
 func realInstaller(t *testing.T) *Installer {
 	t.Helper()
 	t.Parallel()
-	return &Installer{Runtime: realRuntime(t), Store: Store{Dir: t.TempDir()}, HostEnv: os.Environ(), Now: time.Now}
+	return &Installer{Runtime: realRuntime(t), Store: Store{Dir: t.TempDir()}, Mirror: realMirror(t), Now: time.Now}
+}
+
+// realMirror is a gateway to the indexes that this machine's managers know.
+func realMirror(t *testing.T) *Mirror {
+	m := &Mirror{CacheDir: t.TempDir(), Environ: os.Environ()}
+	t.Cleanup(m.Close)
+	return m
 }

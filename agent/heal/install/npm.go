@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,7 @@ import (
 
 // npmBase is where npm installs inside a remedy box. The result is shown as
 // /node_modules, which both require and import reach from any folder.
-const npmBase = "/kintsugi/npm"
+const npmBase = "/kintsugi-npm"
 
 func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 	version, _, err := in.ask(ctx, sandbox.Spec{
@@ -32,10 +33,14 @@ func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	defer b.drop()
-	if err := in.runNpm(ctx, r, b); err != nil {
+	var got fetched
+	if err := in.runNpm(ctx, r, b, &got); err != nil {
 		return Layer{}, err
 	}
-	l := Layer{Key: key, Manager: "npm", Packages: r.Packages, Path: []string{"/node_modules/.bin"}, Installed: in.Now()}
+	l := Layer{
+		Key: key, Manager: "npm", Packages: r.Packages, Path: []string{"/node_modules/.bin"},
+		Installed: in.Now(), Artefacts: got.artefacts(),
+	}
 	modules := filepath.Join(b.tree, "node_modules")
 	for _, name := range r.Verify {
 		if _, err := os.Stat(filepath.Join(modules, filepath.FromSlash(name), "package.json")); err != nil {
@@ -46,15 +51,12 @@ func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 	return b.finish(l)
 }
 
-func (in *Installer) runNpm(ctx context.Context, r Request, b *build) error {
-	cache, err := in.Store.cache("npm")
-	if err != nil {
+func (in *Installer) runNpm(ctx context.Context, r Request, b *build, got *fetched) error {
+	work, cache := filepath.Join(b.dir, "npm"), filepath.Join(b.dir, "npm-cache")
+	if err := errors.Join(os.Mkdir(work, 0o755), os.Mkdir(cache, 0o755)); err != nil {
 		return err
 	}
-	work := filepath.Join(b.dir, "npm")
-	if err := os.Mkdir(work, 0o755); err != nil {
-		return err
-	}
+	defer os.RemoveAll(cache)
 	if err := os.WriteFile(filepath.Join(work, "package.json"), []byte("{}\n"), 0o644); err != nil {
 		return err
 	}
@@ -62,38 +64,40 @@ func (in *Installer) runNpm(ctx context.Context, r Request, b *build) error {
 		"npm", "install", "--prefix", npmBase, "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
 		"--loglevel", "http", "--no-package-lock",
 	}
-	if in.Offline {
-		argv = append(argv, "--offline")
+	spec := sandbox.Spec{
+		Argv: append(argv, r.Packages...), Dir: npmBase, Layers: r.Layers,
+		Mounts: []sandbox.Mount{
+			{Source: work, Target: npmBase, Writable: true},
+			{Source: cache, Target: "/var/tmp/npm-cache", Writable: true},
+		},
+		Env: sandbox.MergeEnv(r.Env, "npm_config_cache=/var/tmp/npm-cache", "npm_config_update_notifier=false"),
+	}
+	if err := in.connect(ctx, "npm", &spec, filepath.Join(b.dir, "gateway"), got); err != nil {
+		return err
 	}
 	r.Progress("resolving " + strings.Join(r.Packages, ", "))
+	if err := in.run(ctx, "npm", spec, npmProgress(r), got); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(work, "node_modules"), filepath.Join(b.tree, "node_modules"))
+}
+
+// npmProgress names the packages that npm fetches.
+func npmProgress(r Request) Request {
 	show := r.Progress
 	r.Progress = func(line string) {
 		if strings.Contains(line, "http fetch") {
 			show("fetching " + npmFetched(line))
 		}
 	}
-	res, out, err := in.box(ctx, sandbox.Spec{
-		Argv: append(argv, r.Packages...), Dir: npmBase, Layers: r.Layers, Network: in.network(),
-		Mounts: []sandbox.Mount{
-			{Source: work, Target: npmBase, Writable: true},
-			{Source: cache, Target: "/var/tmp/npm-cache", Writable: true},
-		},
-		Env: in.env(r, "npm_config_cache=/var/tmp/npm-cache", "npm_config_update_notifier=false"),
-	}, r)
-	if err != nil {
-		return err
-	}
-	if res.ExitCode != 0 {
-		return fail("npm", out, res)
-	}
-	return os.Rename(filepath.Join(work, "node_modules"), filepath.Join(b.tree, "node_modules"))
+	return r
 }
 
 // npmFetched names the package in a line of npm's http log.
 func npmFetched(line string) string {
 	for _, field := range strings.Fields(line) {
 		if _, rest, ok := strings.Cut(field, "://"); ok {
-			_, path, _ := strings.Cut(rest, "/")
+			_, path, _ := strings.Cut(rest, "/npm/")
 			return strings.ReplaceAll(path, "%2f", "/")
 		}
 	}

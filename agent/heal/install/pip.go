@@ -78,61 +78,67 @@ func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
 	}
 	defer b.drop()
 	l := p.layer(key, r)
-	if err := in.runPip(ctx, r, p, b); err != nil {
+	var got fetched
+	if err := in.runPip(ctx, r, p, b, &got); err != nil {
 		return Layer{}, err
 	}
 	if err := in.verifyPython(ctx, r, l, b); err != nil {
 		return Layer{}, err
 	}
 	l.Versions = distInfo(filepath.Join(b.tree, p.Site))
-	l.Installed = in.Now()
+	l.Installed, l.Artefacts = in.Now(), got.artefacts()
 	return b.finish(l)
 }
 
-func (in *Installer) runPip(ctx context.Context, r Request, p python, b *build) error {
-	cache, err := in.Store.cache("pip")
-	if err != nil {
+func (in *Installer) runPip(ctx context.Context, r Request, p python, b *build, got *fetched) error {
+	base := filepath.Join(b.tree, "kintsugi")
+	if err := os.MkdirAll(base, 0o755); err != nil {
 		return err
 	}
-	mounts, layers := []sandbox.Mount{
-		{Source: filepath.Join(b.tree, "kintsugi"), Target: "/kintsugi", Writable: true},
-		{Source: cache, Target: "/var/tmp/pip-cache", Writable: true},
-	}, r.Layers
-	if err := os.MkdirAll(mounts[0].Source, 0o755); err != nil {
-		return err
-	}
-	argv := []string{
-		p.Executable, "-m", "pip", "install", "--target", p.Site, "--only-binary", ":all:", "--no-input",
-		"--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off",
+	spec := sandbox.Spec{
+		Argv: []string{
+			p.Executable, "-m", "pip", "install", "--target", p.Site, "--only-binary", ":all:", "--no-input",
+			"--no-cache-dir", "--no-compile", "--disable-pip-version-check", "--no-warn-script-location", "--progress-bar", "off",
+		},
+		Layers: r.Layers, Workspace: r.Workspace,
+		Mounts: []sandbox.Mount{{Source: base, Target: "/kintsugi", Writable: true}},
+		Env:    sandbox.MergeEnv(r.Env, "PYTHONUSERBASE="+pythonBase, "PIP_ROOT_USER_ACTION=ignore", "PYTHONNOUSERSITE="),
 	}
 	if in.FindLinks != "" {
-		mounts = append(mounts, sandbox.Mount{Source: in.FindLinks, Target: "/var/tmp/wheels"})
-		argv = append(argv, "--find-links", "/var/tmp/wheels")
+		spec.Mounts = append(spec.Mounts, sandbox.Mount{Source: in.FindLinks, Target: "/var/tmp/wheels"})
+		spec.Argv = append(spec.Argv, "--find-links", "/var/tmp/wheels")
 	}
-	if in.Offline {
-		argv = append(argv, "--no-index")
-	}
-	if !p.Pip && in.Offline && in.FindLinks != "" {
-		return in.unpack(ctx, r, p, mounts)
+	if in.Mirror == nil {
+		spec.Argv = append(spec.Argv, "--no-index")
 	}
 	if !p.Pip {
+		if in.Mirror == nil {
+			return in.unpack(ctx, r, p, spec.Mounts)
+		}
 		extra, err := in.apt(ctx, Request{Manager: "apt", Packages: []string{"python3-pip"}, Env: r.Env, Progress: r.Progress, Output: r.Output})
 		if err != nil {
 			return &Error{Manager: "pip", Reason: "this Python has no pip, and none could be had: " + err.Error()}
 		}
-		layers = append([]string{extra.Tree}, layers...)
+		spec.Layers = append([]string{extra.Tree}, spec.Layers...)
 	}
-	res, out, err := in.box(ctx, sandbox.Spec{
-		Argv: append(argv, r.Packages...), Layers: layers, Mounts: mounts, Workspace: r.Workspace, Network: in.network(),
-		Env: in.env(r, "PYTHONUSERBASE="+pythonBase, "PIP_CACHE_DIR=/var/tmp/pip-cache", "PIP_ROOT_USER_ACTION=ignore", "PYTHONNOUSERSITE="),
-	}, pipProgress(r))
-	if err != nil {
+	if err := in.connect(ctx, "pip", &spec, filepath.Join(b.dir, "gateway"), got); err != nil {
 		return err
 	}
-	if res.ExitCode != 0 {
-		return fail("pip", out, res)
+	spec.Argv = append(spec.Argv, r.Packages...)
+	if err := in.run(ctx, "pip", spec, pipProgress(r), got); err != nil {
+		return err
 	}
-	return nil
+	return in.compile(ctx, r, p, spec)
+}
+
+// compile makes the byte code on all cores, since boxes see a layer read-only
+// and would compile at every start. A file that does not compile is the
+// package's own business.
+func (in *Installer) compile(ctx context.Context, r Request, p python, spec sandbox.Spec) error {
+	r.Progress("compiling " + strings.Join(r.Packages, ", "))
+	spec.Argv, spec.Listeners = []string{p.Executable, "-m", "compileall", "-q", "-q", "-j", "0", p.Site}, nil
+	_, _, err := in.box(ctx, spec, r)
+	return err
 }
 
 // unpack lays plain wheels without pip: a wheel without compiled code and

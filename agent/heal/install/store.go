@@ -13,13 +13,15 @@ import (
 // Layer is what an installation left: a tree to lay over "/", and what a box
 // needs in its environment to find it.
 type Layer struct {
-	Key       string   `json:"key"`
-	Manager   string   `json:"manager"`
-	Packages  []string `json:"packages"`           // as asked for
-	Versions  []string `json:"versions,omitempty"` // "pandas 2.3.3"
-	Env       []string `json:"env,omitempty"`      // KEY=value for every run
-	Path      []string `json:"path,omitempty"`     // directories added to PATH
-	Installed time.Time
+	Key       string    `json:"key"`
+	Manager   string    `json:"manager"`
+	Packages  []string  `json:"packages"`           // as asked for
+	Versions  []string  `json:"versions,omitempty"` // "pandas 2.3.3"
+	Env       []string  `json:"env,omitempty"`      // KEY=value for every run
+	Path      []string  `json:"path,omitempty"`     // directories added to PATH
+	Installed time.Time `json:"installed"`
+	// Artefacts are the files that were fetched, with their hashes.
+	Artefacts []Artefact `json:"artefacts,omitempty"`
 	// Tree is the directory, set on loading.
 	Tree string `json:"-"`
 	// Reused is set when the layer was there before it was asked for.
@@ -96,8 +98,8 @@ func (b *build) finish(l Layer) (Layer, error) {
 
 func (b *build) drop() { _ = os.RemoveAll(b.dir) }
 
-// cache makes a directory for a manager's downloads, shared by all installs.
-func (s Store) cache(name string) (string, error) {
-	dir := filepath.Join(s.Dir, "downloads", name)
+// shared makes a directory that all sessions use.
+func (s Store) shared(name string) (string, error) {
+	dir := filepath.Join(s.Dir, "shared", name)
 	return dir, os.MkdirAll(dir, 0o755)
 }

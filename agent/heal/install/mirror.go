@@ -1,0 +1,179 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"kintsugi/sandbox"
+	"kintsugi/sandbox/gateway"
+)
+
+// mirrorPort is where a remedy box finds the gateway on its loopback
+// interface. The box's network is its own, so any free number will do.
+const mirrorPort = 7411
+
+// mirrorDir is where the gateway's files for a client are shown in the box.
+const mirrorDir = "/kintsugi-gateway"
+
+// Mirror opens the gateway of each package manager when it is first needed: the
+// manager itself is asked where its index is.
+type Mirror struct {
+	// CacheDir keeps what was fetched, for all sessions.
+	CacheDir string
+	Offline  bool
+	// Environ is the host's environment: the managers' settings, proxies.
+	Environ []string
+	// Prober asks the managers; nil runs them on this machine.
+	Prober gateway.Prober
+	// OnRequest gets a record of each request that a box made.
+	OnRequest func(gateway.Entry)
+
+	mu   sync.Mutex
+	open map[string]*gateway.Gateway
+}
+
+// gateway gives the gateway of one manager.
+func (m *Mirror) gateway(ctx context.Context, manager string) (*gateway.Gateway, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if g := m.open[manager]; g != nil {
+		return g, nil
+	}
+	prober := m.Prober
+	if prober == nil {
+		prober = gateway.HostProber{Environ: m.Environ}
+	}
+	learned := gateway.Learner{Prober: prober}.Learn(ctx, manager)
+	if len(learned.For(manager)) == 0 {
+		why := "no index is configured"
+		if len(learned.Notes) > 0 {
+			why = fmt.Sprint(learned.Notes[0])
+		}
+		return nil, &Error{Manager: manager, Reason: why}
+	}
+	g, err := gateway.New(gateway.Options{
+		Upstreams: learned.For(manager), CacheDir: m.CacheDir, Offline: m.Offline, Environ: m.Environ, OnRequest: m.OnRequest,
+	})
+	if err != nil {
+		return nil, &Error{Manager: manager, Reason: err.Error()}
+	}
+	if m.open == nil {
+		m.open = map[string]*gateway.Gateway{}
+	}
+	m.open[manager] = g
+	return g, nil
+}
+
+// Close ends all gateways.
+func (m *Mirror) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, g := range m.open {
+		g.Close()
+	}
+	m.open = nil
+}
+
+// connect lets a remedy box reach the gateway of its manager and nothing else.
+// work is a host directory for the files that the client needs. The log of
+// what was fetched lands in got.
+func (in *Installer) connect(ctx context.Context, manager string, spec *sandbox.Spec, work string, got *fetched) error {
+	if in.Mirror == nil {
+		return nil
+	}
+	g, err := in.Mirror.gateway(ctx, manager)
+	if err != nil {
+		return err
+	}
+	setup, err := g.Setup(manager, fmt.Sprintf("http://127.0.0.1:%d", mirrorPort), mirrorDir)
+	if err != nil {
+		return &Error{Manager: manager, Reason: err.Error()}
+	}
+	if err := place(setup.Files, work, spec); err != nil {
+		return err
+	}
+	spec.Env = sandbox.MergeEnv(spec.Env, setup.Env...)
+	spec.Argv = append(append(spec.Argv[:1:1], setup.Args...), spec.Argv[1:]...)
+	spec.Listeners = append(spec.Listeners, sandbox.Listener{Port: mirrorPort, Serve: func(l net.Listener) {
+		_ = g.ServeSession(l, gateway.Session{OnRequest: got.add})
+	}})
+	return nil
+}
+
+// place writes the client's files into work and shows them in the box.
+func place(files []gateway.File, work string, spec *sandbox.Spec) error {
+	if len(files) == 0 {
+		return nil
+	}
+	for _, f := range files {
+		rel, err := filepath.Rel(mirrorDir, f.Path)
+		if err != nil || strings.HasPrefix(rel, "..") {
+			return fmt.Errorf("the gateway's file %s does not lie in %s", f.Path, mirrorDir)
+		}
+		path := filepath.Join(work, rel)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o644); err != nil {
+			return err
+		}
+	}
+	spec.Mounts = append(spec.Mounts, sandbox.Mount{Source: work, Target: mirrorDir})
+	return nil
+}
+
+// fetched collects what a box got from the gateway.
+type fetched struct {
+	mu      sync.Mutex
+	entries []gateway.Entry
+}
+
+func (f *fetched) add(e gateway.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.entries = append(f.entries, e)
+}
+
+// Artefact is one file that an installation took, for locks.
+type Artefact struct {
+	Ecosystem string `json:"ecosystem"`
+	Name      string `json:"name"`
+	Version   string `json:"version,omitempty"`
+	File      string `json:"file"`
+	Hash      string `json:"hash,omitempty"`
+}
+
+// artefacts lists the files that were served whole.
+func (f *fetched) artefacts() []Artefact {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen := map[Artefact]bool{}
+	var out []Artefact
+	for _, e := range f.entries {
+		a := Artefact{e.Ecosystem, e.Name, e.Version, e.Artefact, e.Hash}
+		if e.Artefact == "" || e.Refused != "" || e.Status >= 300 || seen[a] {
+			continue
+		}
+		seen[a] = true
+		out = append(out, a)
+	}
+	return out
+}
+
+// refusal is the last thing that the gateway refused, in words: better than
+// what a client makes of a status code.
+func (f *fetched) refusal() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := len(f.entries) - 1; i >= 0; i-- {
+		if e := f.entries[i]; e.Refused != "" {
+			return e.Refused
+		}
+	}
+	return ""
+}
