@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,20 +11,37 @@ import (
 // sentences, too little to ramble.
 const maxThought = 600
 
+// maxText bounds each text of an action that is asked for again because it
+// found no end the first time, in characters. Servers refuse grammars with
+// more than 2000 repetitions.
+const maxText = 1500
+
 // ActionSchema is the grammar for a model that cannot call tools: one object
 // with a short thought, the name of one tool and its arguments, written in
-// that order so that the thought can guide the choice.
-func ActionSchema(tools []Tool) json.RawMessage {
+// that order so that the thought can guide the choice. bound, when not 0, is
+// the most characters of each text.
+func ActionSchema(tools []Tool, bound int) json.RawMessage {
 	var options []string
 	for _, t := range tools {
 		options = append(options, fmt.Sprintf(
 			`{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},"tool":{"const":%s},"args":%s},"required":["thought","tool","args"],"additionalProperties":false}`,
-			maxThought, quote(t.Name), t.Params))
+			maxThought, quote(t.Name), bounded(t.Params, bound)))
 	}
 	if len(options) == 1 {
 		return json.RawMessage(options[0])
 	}
 	return json.RawMessage(`{"anyOf":[` + strings.Join(options, ",") + `]}`)
+}
+
+// bounded gives every text of a schema that has no bound of its own one. The
+// order of the members stays, since it is the order in which a model writes.
+func bounded(schema json.RawMessage, bound int) json.RawMessage {
+	var tight bytes.Buffer
+	if bound == 0 || json.Compact(&tight, schema) != nil {
+		return schema
+	}
+	const text = `"type":"string"`
+	return bytes.ReplaceAll(tight.Bytes(), []byte(text), fmt.Appendf(nil, `%s,"maxLength":%d`, text, bound))
 }
 
 // ActionPrompt tells a model in words what ActionSchema demands, since a

@@ -132,6 +132,9 @@ type Call struct {
 	ID   string         `json:"id,omitempty"`
 	Name string         `json:"name"`
 	Args map[string]any `json:"args,omitempty"`
+	// Clipped: the end of a text among Args is missing, because the model
+	// found none.
+	Clipped bool `json:"-"`
 }
 
 // ChunkKind says what a Chunk brings.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ollama/ollama/api"
 )
@@ -23,9 +24,41 @@ func (o *Ollama) Chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 	if fixed, ok := lessCaps(caps, err); ok {
 		// The server knows better than its own list of capabilities.
 		o.keep(req.Model, fixed)
-		return o.chat(ctx, req, fixed, on)
+		caps = fixed
+		reply, err = o.chat(ctx, req, caps, on)
+	}
+	if err == nil && reply.Cut && reply.Stop == Length && len(req.Tools) > 0 && !caps.Tools {
+		return o.chatBriefly(ctx, req, caps, reply, on)
 	}
 	return reply, err
+}
+
+// chatBriefly asks again after an action that found no end, with a grammar
+// that bounds each text in it: this one does end.
+func (o *Ollama) chatBriefly(ctx context.Context, req Request, caps Caps, before Reply, on func(Chunk)) (Reply, error) {
+	req.Schema = ActionSchema(req.Tools, maxText)
+	reply, err := o.chat(ctx, req, caps, func(c Chunk) {
+		if c.Kind != Text {
+			on(c)
+		}
+	})
+	reply.Usage.Output += before.Usage.Output
+	reply.Usage.Write += before.Usage.Write
+	for i, c := range reply.Calls {
+		reply.Calls[i].Clipped = clipped(c.Args)
+	}
+	return reply, err
+}
+
+// clipped says whether a text in the arguments is as long as it may be, which
+// means that its end is missing.
+func clipped(args map[string]any) bool {
+	for _, v := range args {
+		if s, ok := v.(string); ok && utf8.RuneCountInString(s) >= maxText {
+			return true
+		}
+	}
+	return false
 }
 
 // lessCaps takes away what the server said that the model cannot do.
@@ -107,7 +140,9 @@ func requestOf(req Request, caps Caps) (*api.ChatRequest, error) {
 	}
 	messages := req.Messages
 	if len(req.Tools) > 0 && !caps.Tools {
-		out.Format = ActionSchema(req.Tools)
+		if len(out.Format) == 0 {
+			out.Format = ActionSchema(req.Tools, 0)
+		}
 		messages = asActions(messages, req.Tools)
 	} else if err := addTools(out, req.Tools); err != nil {
 		return nil, err
@@ -207,17 +242,16 @@ type gather struct {
 	shown  int
 	reply  Reply
 	think  strings.Builder
+	tags   thoughts
 	done   bool
 }
 
 func (g *gather) take(r api.ChatResponse) error {
-	if r.Message.Thinking != "" {
-		g.think.WriteString(r.Message.Thinking)
-		g.on(Chunk{Kind: Thinking, Text: r.Message.Thinking})
-	}
+	g.thought(r.Message.Thinking)
 	if r.Message.Content != "" {
-		g.text.WriteString(r.Message.Content)
-		g.show(r.Message.Content)
+		thinking, text := g.tags.take(r.Message.Content)
+		g.thought(thinking)
+		g.said(text)
 	}
 	for _, c := range r.Message.ToolCalls {
 		call := Call{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments.ToMap()}
@@ -230,7 +264,18 @@ func (g *gather) take(r api.ChatResponse) error {
 	return nil
 }
 
-func (g *gather) show(piece string) {
+func (g *gather) thought(piece string) {
+	if piece != "" {
+		g.think.WriteString(piece)
+		g.on(Chunk{Kind: Thinking, Text: piece})
+	}
+}
+
+func (g *gather) said(piece string) {
+	if piece == "" {
+		return
+	}
+	g.text.WriteString(piece)
 	if !g.action {
 		g.on(Chunk{Kind: Text, Text: piece})
 		return
@@ -259,7 +304,11 @@ func (g *gather) end(r api.ChatResponse) {
 
 // finish looks for calls in the text when there are none where they belong.
 func (g *gather) finish(tools []Tool) Reply {
-	g.reply.Text, g.reply.Thinking = g.text.String(), g.think.String()
+	thinking, rest := g.tags.rest()
+	g.thought(thinking)
+	g.said(rest)
+	late, text := lateThought(g.text.String())
+	g.reply.Text, g.reply.Thinking = text, g.think.String()+late
 	if len(g.reply.Calls) > 0 || len(tools) == 0 {
 		return g.reply
 	}
@@ -268,7 +317,7 @@ func (g *gather) finish(tools []Tool) Reply {
 	if len(found.Calls) == 0 {
 		return g.reply
 	}
-	text := found.Text
+	text = found.Text
 	if g.action {
 		text = thoughtOf(g.reply.Text)
 	}

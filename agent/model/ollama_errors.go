@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/ollama/ollama/api"
+
+	"kintsugi/sandbox/inert"
 )
 
 // explain turns an error of the client into one line with a way out. A
@@ -105,7 +107,7 @@ func fill(format, model string) string { return strings.ReplaceAll(format, "%s",
 
 // shorten makes one bounded line of a server's message.
 func shorten(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = inert.String(strings.Join(strings.Fields(text), " "))
 	if r := []rune(text); len(r) > 200 {
 		return string(r[:199]) + "…"
 	}

@@ -146,7 +146,10 @@ func TestThoughtGrowsMonotonically(t *testing.T) {
 
 func TestActionSchemaIsOrderedJSON(t *testing.T) {
 	t.Parallel()
-	schema := ActionSchema(bench())
+	schema := ActionSchema(bench(), 0)
+	if tight := string(ActionSchema(bench(), 7)); strings.Count(tight, `"maxLength":7}`) != 4 || !json.Valid([]byte(tight)) {
+		t.Errorf("not every text is bounded: %s", tight)
+	}
 	if !json.Valid(schema) {
 		t.Fatalf("not JSON: %s", schema)
 	}
