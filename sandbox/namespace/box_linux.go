@@ -2,7 +2,6 @@ package namespace
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,86 +15,112 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kintsugi/sandbox"
-	"kintsugi/sandbox/namespace/launch"
 )
 
 // box is one running sandbox.
 type box struct {
+	*cradle
 	runtime *Runtime
+	host    *host
 	slots   *slots
-	slot    *slot
 	spec    sandbox.Spec
 	limits  sandbox.Limits
 
-	status, life    link
 	in, out, errOut link
-	group           *group
 	sources         sources
 	works           []workDir
 	meter           *sandbox.Meter
-	program         *launch.Program
+	listeners       []net.Listener
+	copies          sync.WaitGroup
+	begun, started  time.Time
+	id              string
+	stop            func() bool // ends watching the context
+	done            chan struct{}
+	waitOnce        func() (sandbox.Result, error)
 
-	pid       int // init, as the host sees it
-	pidfd     int
-	begun     time.Time
-	started   time.Time
-	listeners []net.Listener
-	copies    sync.WaitGroup
-	stop      func() bool // ends watching the context
-
-	killed   atomic.Bool
-	most     atomic.Int64 // bytes, the most that was seen
-	bloated  atomic.Bool  // too much memory was seen
-	crowded  atomic.Bool  // as many processes as allowed were seen
-	done     chan struct{}
-	killOnce sync.Once
-	waitOnce func() (sandbox.Result, error)
+	killed  atomic.Bool
+	most    atomic.Int64 // bytes, the most that was seen
+	bloated atomic.Bool  // too much memory was seen
+	crowded atomic.Bool  // as many processes as allowed were seen
 }
 
 // ID names the box: its slot and its init's process id.
-func (b *box) ID() string { return fmt.Sprintf("%s-%d-%d", Name, b.slot.number, b.pid) }
+func (b *box) ID() string { return b.id }
 
-// start launches the box and returns when the program runs.
+// start brings the program to run, in a warm box if there is one.
 func (b *box) start(ctx context.Context) error {
-	b.pidfd = -1
-	b.status.theirs, b.life.theirs, b.in.theirs, b.out.theirs, b.errOut.theirs = -1, -1, -1, -1, -1
-	image, err := b.prepare()
+	v, err := b.host.view(&b.spec)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(image)
+	b.works = v.works()
 	if err := b.open(); err != nil {
 		return err
 	}
-	files := []int{b.in.theirs, b.out.theirs, b.errOut.theirs, b.status.theirs, b.life.theirs, int(b.slot.users.Fd())}
-	files = append(append(files, b.group.joined()...), b.sources.fds...)
-	if err := b.slot.write(b.lease()); err != nil {
-		return fmt.Errorf("lease: %w", err)
-	}
-	first, err := spawn(image, files)
-	b.group.give()
-	b.sources.close()
-	for _, l := range b.links() {
-		l.give()
-	}
-	if err != nil {
-		return fmt.Errorf("starting a box: %w", err)
-	}
-	err = b.await()
-	reap(first)
-	if err != nil {
+	if err = b.startCold(v); err != nil {
 		return err
 	}
+	b.id = fmt.Sprintf("%s-%d-%d", Name, b.slot.number, b.pid)
 	b.started = time.Now()
 	b.run(ctx)
 	return nil
 }
 
+// startCold makes the box from nothing.
+func (b *box) startCold(v *view) error {
+	place, err := b.slots.get()
+	if err != nil {
+		return err
+	}
+	if b.cradle, err = newCradle(place); err != nil {
+		b.slots.put(place)
+		return err
+	}
+	if err := b.occupy(v); err != nil {
+		return err
+	}
+	program := coldPlan(b.host, &b.spec, b.limits, v, b.slot.group)
+	more := append(b.slot.group.joins(b.limits), b.sources.fds...)
+	err = b.launch(program, [3]int{b.in.theirs, b.out.theirs, b.errOut.theirs}, more...)
+	b.give()
+	if err != nil {
+		return err
+	}
+	return b.await(b.awaited())
+}
+
+// occupy prepares the slot for this box: what is on the lease is cleaned up
+// by somebody else should we be killed.
+func (b *box) occupy(v *view) error {
+	if err := b.slot.write(b.lease()); err != nil {
+		return fmt.Errorf("lease: %w", err)
+	}
+	if err := makeWorks(b.works); err != nil {
+		return err
+	}
+	b.sources.users = int(b.slot.users.Fd())
+	if b.host.privileged {
+		if err := b.sources.open(v.parts); err != nil {
+			return err
+		}
+	}
+	return b.slot.group.limit(b.limits)
+}
+
+// awaited is the program's start; until then the box sends its listeners.
+func (b *box) awaited() awaiting {
+	return awaiting{
+		kind:   reportStarted,
+		born:   func() error { return b.slot.write(b.lease()) },
+		socket: b.adopt,
+	}
+}
+
 // lease is what somebody needs to clean up after us.
 func (b *box) lease() lease {
-	l := lease{}
+	l := lease{Init: b.pid}
 	if b.pid != 0 {
-		l.Init, l.Born = b.pid, startTime(b.pid)
+		l.Born = startTime(b.pid)
 	}
 	for _, w := range b.works {
 		if w.own {
@@ -107,48 +132,8 @@ func (b *box) lease() lease {
 	return l
 }
 
-func (b *box) links() []*link {
-	return []*link{&b.status, &b.life, &b.in, &b.out, &b.errOut}
-}
-
-// prepare makes the image of the box.
-func (b *box) prepare() (int, error) {
-	h, err := b.runtime.host()
-	if err != nil {
-		return -1, err
-	}
-	v, err := h.view(&b.spec)
-	if err != nil {
-		return -1, err
-	}
-	if b.works, err = v.makeWorks(); err != nil {
-		return -1, err
-	}
-	groups, err := b.runtime.groups()
-	if err != nil {
-		return -1, err
-	}
-	if b.group, err = groups.make(h.groupPrefix(b.slot.number), b.limits); err != nil {
-		return -1, err
-	}
-	b.sources.users = int(b.slot.users.Fd())
-	if h.privileged {
-		if err := b.sources.open(v.parts); err != nil {
-			return -1, err
-		}
-	}
-	b.program = coldPlan(h, &b.spec, b.limits, v, b.group)
-	return compile(b.program, "box")
-}
-
-// open makes the channels to the box.
+// open makes the streams.
 func (b *box) open() (err error) {
-	if b.status, err = newChannel(); err != nil {
-		return err
-	}
-	if b.life, err = toBox(); err != nil {
-		return err
-	}
 	if b.out, err = fromBox(); err != nil {
 		return err
 	}
@@ -167,113 +152,13 @@ func (b *box) open() (err error) {
 	return err
 }
 
-// await reads reports until the program runs, or until the box is gone after
-// an operation failed. Two processes report, so the init's birth may come
-// after what init did.
-func (b *box) await() error {
-	var failed error
-	for running := false; failed != nil || !running || b.pid == 0; {
-		m, err := b.receive()
-		if err != nil {
-			if failed == nil {
-				failed = fmt.Errorf("the box ended while it was made: %w", err)
-			}
-			return failed
-		}
-		switch m.kind {
-		case reportFailed:
-			failed = b.explain(m)
-		case reportBorn:
-			err = b.born(int(m.value))
-		case reportSocket:
-			err = b.adopt(m)
-		case reportStarted:
-			running = true
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// give closes what the box has copies of now.
+func (b *box) give() {
+	b.in.give()
+	b.out.give()
+	b.errOut.give()
+	b.sources.close()
 }
-
-// born notes the box's init.
-func (b *box) born(pid int) (err error) {
-	b.pid = pid
-	if b.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
-		return fmt.Errorf("watching a box: %w", err)
-	}
-	if err := b.slot.write(b.lease()); err != nil {
-		return fmt.Errorf("lease: %w", err)
-	}
-	return nil
-}
-
-// reported is one report of a box.
-type reported struct {
-	kind, value uint32
-	rest        []byte
-	fd          int
-}
-
-// receive reads one report.
-func (b *box) receive() (reported, error) {
-	buffer, control := make([]byte, 256), make([]byte, 64)
-	var n, oobn int
-	raw, err := b.status.ours.SyscallConn()
-	if err != nil {
-		return reported{}, err
-	}
-	var failed error
-	err = raw.Read(func(fd uintptr) bool {
-		n, oobn, _, _, failed = unix.Recvmsg(int(fd), buffer, control, unix.MSG_CMSG_CLOEXEC)
-		return !errors.Is(failed, unix.EAGAIN)
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return reported{}, err
-	}
-	if n < 8 {
-		return reported{}, io.ErrUnexpectedEOF
-	}
-	m := reported{kind: binary.LittleEndian.Uint32(buffer), value: binary.LittleEndian.Uint32(buffer[4:]), rest: buffer[8:n], fd: -1}
-	if oobn > 0 {
-		m.fd = descriptor(control[:oobn])
-	}
-	return m, nil
-}
-
-func descriptor(control []byte) int {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil || len(messages) == 0 {
-		return -1
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) == 0 {
-		return -1
-	}
-	return fds[0]
-}
-
-// explain puts a failed operation into words.
-func (b *box) explain(m reported) error {
-	errno := unix.Errno(m.value)
-	what := "an unknown step"
-	if len(m.rest) >= 4 {
-		if i, ok := launch.OpIndex(launch.Base, binary.LittleEndian.Uint32(m.rest), b.program.Len()); ok {
-			what = b.program.Explain(i)
-		}
-	}
-	return &stepError{what: what, errno: errno}
-}
-
-// stepError is a step of making a box that the kernel refused.
-type stepError struct {
-	what  string
-	errno unix.Errno
-}
-
-func (e *stepError) Error() string { return fmt.Sprintf("making a box: %s: %v", e.what, e.errno) }
-func (e *stepError) Unwrap() error { return e.errno }
 
 // adopt takes a listening socket that the box made.
 func (b *box) adopt(m reported) error {
@@ -293,10 +178,9 @@ func (b *box) adopt(m reported) error {
 
 // run moves the streams and prepares the end.
 func (b *box) run(ctx context.Context) {
-	b.meter = sandbox.NewMeter(b.limits.Output, b.end)
-	b.copies.Add(2)
-	go b.copyOut(b.spec.Stdout, b.out.ours)
-	go b.copyOut(b.spec.Stderr, b.errOut.ours)
+	b.meter = sandbox.NewMeter(b.limits.Output, b.kill)
+	b.copies.Go(func() { b.meter.Copy(b.spec.Stdout, b.out.ours) })
+	b.copies.Go(func() { b.meter.Copy(b.spec.Stderr, b.errOut.ours) })
 	if b.spec.Stdin != nil {
 		go func() {
 			io.Copy(b.in.ours, b.spec.Stdin)
@@ -304,7 +188,7 @@ func (b *box) run(ctx context.Context) {
 		}()
 	}
 	b.done = make(chan struct{})
-	if !b.group.counts("memory") {
+	if !b.slot.group.counts("memory") {
 		go b.watch(b.done)
 	}
 	b.stop = context.AfterFunc(ctx, b.Kill)
@@ -312,22 +196,10 @@ func (b *box) run(ctx context.Context) {
 	go b.waitOnce()
 }
 
-func (b *box) copyOut(dst io.Writer, src *os.File) {
-	defer b.copies.Done()
-	b.meter.Copy(dst, src)
-}
-
 // Kill ends the whole process tree at once.
 func (b *box) Kill() {
 	b.killed.Store(true)
-	b.end()
-}
-
-// end kills init, and with it every process of the box.
-func (b *box) end() {
-	b.killOnce.Do(func() {
-		unix.PidfdSendSignal(b.pidfd, unix.SIGKILL, nil, 0)
-	})
+	b.kill()
 }
 
 // Wait returns when everything is over.
@@ -338,15 +210,14 @@ func (b *box) wait() (sandbox.Result, error) {
 	result.Started = b.started.Sub(b.begun)
 	ended := b.reports(&result)
 	result.Duration = time.Since(b.started)
-	_, usage := reap(b.pid)
+	usage := b.bury()
 	close(b.done)
 	b.stop()
 	b.copies.Wait()
 	result.Usage = sandbox.Usage{
 		CPU:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
-		Memory: usage.Maxrss << 10,
+		Memory: max(usage.Maxrss<<10, b.slot.group.peak(), b.most.Load()),
 	}
-	b.measure(&result)
 	b.judge(&result, ended)
 	b.discard()
 	return result, nil
@@ -366,7 +237,7 @@ func (b *box) reports(result *sandbox.Result) bool {
 			ended = true
 			exitOf(syscall.WaitStatus(m.value), result)
 		case reportOverdue:
-			result.Limit, result.Mechanism = sandbox.LimitWall, "timer in the box"
+			result.Limit, result.Mechanism = sandbox.LimitWall, "timer of the box's process 1"
 		}
 	}
 }
@@ -380,51 +251,47 @@ func exitOf(status syscall.WaitStatus, result *sandbox.Result) {
 	result.ExitCode = status.ExitStatus()
 }
 
-// measure adds what the control group, or the watcher, knows.
-func (b *box) measure(result *sandbox.Result) {
-	if b.group.counts("memory") {
-		result.Usage.Memory = max(result.Usage.Memory, b.group.peak())
-	}
-	result.Usage.Memory = max(result.Usage.Memory, b.most.Load())
-	switch {
-	case result.Limit != sandbox.LimitNone:
-	case b.bloated.Load():
-		result.Limit, result.Mechanism = sandbox.LimitMemory, watchedMemory
-	case result.ExitCode == 0:
-	case b.group.counts("memory") && b.group.killed() > 0:
-		result.Limit, result.Mechanism = sandbox.LimitMemory, b.group.mechanism("memory")
-	case b.group.counts("pids") && b.group.refused() > 0:
-		result.Limit, result.Mechanism = sandbox.LimitProcesses, b.group.mechanism("pids")
-	case b.crowded.Load():
-		result.Limit, result.Mechanism = sandbox.LimitProcesses, rlimitProcesses
-	}
-}
-
-// judge says which limit ended the run.
+// judge says which limit ended the run, if one did.
 func (b *box) judge(result *sandbox.Result, ended bool) {
 	result.OutputDropped = b.meter.Dropped()
 	if !ended {
 		result.Signal, result.ExitCode = "SIGKILL", 128+int(unix.SIGKILL)
 	}
+	group := b.slot.group
+	hit := func(l sandbox.LimitHit, mechanism string) { result.Limit, result.Mechanism = l, mechanism }
 	switch {
 	case result.Limit != sandbox.LimitNone:
 	case b.meter.Spent():
-		result.Limit, result.Mechanism = sandbox.LimitOutput, "counted by us"
+		hit(sandbox.LimitOutput, "counted by us")
+	case b.bloated.Load():
+		hit(sandbox.LimitMemory, watchedMemory)
 	case b.killed.Load() && !ended:
-		result.Limit, result.Mechanism = sandbox.LimitCancelled, "kill"
+		hit(sandbox.LimitCancelled, "kill")
+	case result.ExitCode == 0:
+	case group.starved():
+		hit(sandbox.LimitMemory, group.mechanism("memory"))
 	case result.Signal == "SIGXCPU":
-		result.Limit, result.Mechanism = sandbox.LimitCPU, "rlimit"
+		hit(sandbox.LimitCPU, "RLIMIT_CPU")
 	case result.Signal == "SIGXFSZ":
-		result.Limit, result.Mechanism = sandbox.LimitFileSize, "rlimit"
+		hit(sandbox.LimitFileSize, "RLIMIT_FSIZE")
+	case group.crowded():
+		hit(sandbox.LimitProcesses, group.mechanism("pids"))
+	case b.crowded.Load():
+		hit(sandbox.LimitProcesses, rlimitProcesses)
+	case !ended:
+		result.Mechanism = "somebody on the host killed the box's process 1"
 	}
 }
 
 // Usage samples what the box uses now.
 func (b *box) Usage() sandbox.Usage {
-	if !b.group.counts("memory") || !b.group.counts("pids") {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := b.slot.group
+	if b.pid == 0 || !g.counts("memory") || !g.counts("pids") {
 		return sample(b.pid)
 	}
-	u := b.group.usage()
+	u := g.usage()
 	u.Processes = max(0, u.Processes-1) // without init
 	if u.CPU == 0 {
 		u.CPU = sample(b.pid).CPU
@@ -434,25 +301,18 @@ func (b *box) Usage() sandbox.Usage {
 
 // discard gives back what the box held.
 func (b *box) discard() {
-	for _, l := range b.links() {
+	for _, l := range []*link{&b.in, &b.out, &b.errOut} {
 		l.close()
 	}
 	b.sources.close()
 	for _, l := range b.listeners {
 		l.Close()
 	}
-	if b.pid != 0 && b.waitOnce == nil {
-		b.end()
-		reap(b.pid)
+	if b.cradle == nil {
+		return
 	}
-	closeFD(&b.pidfd)
-	b.group.remove()
-	for _, w := range b.works {
-		w.clear()
-	}
-	if b.spec.Capture != "" {
-		unix.Rmdir(workOf(b.spec.Capture))
-	}
+	b.cradle.discard()
+	clearWorks(b.works)
 	b.slot.clear()
 	b.slots.put(b.slot)
 }

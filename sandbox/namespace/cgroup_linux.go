@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/moby/sys/mountinfo"
@@ -28,16 +27,17 @@ type cgroups struct {
 	bases map[string]string
 	// why says why there is none.
 	why string
-
-	mu     sync.Mutex
-	serial int
 }
 
-// group is the control group of one box: one directory per hierarchy.
+// group is the control group of one slot: one directory per hierarchy.
 type group struct {
 	version int
 	dirs    map[string]string // by controller
-	procs   []int             // open cgroup.procs files
+	procs   map[string]int    // open cgroup.procs files, by controller
+	now     map[string]string // settings as they are, by file
+
+	// What the counters said when the box of now began.
+	oldKilled, oldRefused, oldPeak int64
 }
 
 // controllers that boxes need, most important first.
@@ -180,30 +180,20 @@ func (h *host) groupPrefix(slot int) string {
 	return fmt.Sprintf("kintsugi-%x-%d-", sum[:4], slot)
 }
 
-// make makes the group of a box and sets its limits. A nil group means that
-// there are none here.
-func (c *cgroups) make(prefix string, l sandbox.Limits) (*group, error) {
+// open makes the group of a slot, which its boxes use one after another. A nil
+// group means that there are none here.
+func (c *cgroups) open(name string) (*group, error) {
 	if c.version == 0 {
 		return nil, nil
 	}
-	c.mu.Lock()
-	c.serial++
-	name := fmt.Sprintf("%s%d", prefix, c.serial)
-	c.mu.Unlock()
-	g := &group{version: c.version, dirs: map[string]string{}}
+	g := &group{version: c.version, dirs: map[string]string{}, procs: map[string]int{}, now: map[string]string{}}
 	for _, controller := range controllers {
-		base, has := c.bases[controller]
-		if !has || controller == "cpu" && l.CPUs <= 0 && c.version == 1 {
-			continue
+		if base, has := c.bases[controller]; has {
+			if err := g.add(controller, filepath.Join(base, name)); err != nil {
+				g.remove()
+				return nil, fmt.Errorf("control group: %w", err)
+			}
 		}
-		if err := g.add(controller, filepath.Join(base, name)); err != nil {
-			g.remove()
-			return nil, fmt.Errorf("control group: %w", err)
-		}
-	}
-	if err := g.limit(l); err != nil {
-		g.remove()
-		return nil, fmt.Errorf("control group: %w", err)
 	}
 	return g, nil
 }
@@ -213,17 +203,12 @@ func (g *group) add(controller, dir string) error {
 	if err != nil && !(g.version == 2 && errors.Is(err, unix.EEXIST)) {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
-	fresh := err == nil
 	g.dirs[controller] = dir
-	if !fresh {
-		return nil
-	}
-	fd, err := unix.Open(dir+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return nil // version 2 has one directory for all controllers
 	}
-	g.procs = append(g.procs, fd)
-	return nil
+	g.procs[controller], err = unix.Open(dir+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	return err
 }
 
 // setting is a file of a group and what to write to it.
@@ -233,46 +218,69 @@ type setting struct {
 	optional         bool
 }
 
-// limit writes the limits. Swap is closed: what does not fit into memory is
-// not moved to disk.
+// limit writes the limits of the next box and starts its accounts.
 func (g *group) limit(l sandbox.Limits) error {
+	if g == nil {
+		return nil
+	}
 	for _, s := range g.settings(l) {
-		dir, has := g.dirs[s.controller]
-		if !has {
-			continue
-		}
-		if err := writeFile(dir+"/"+s.file, s.value); err != nil && !s.optional {
-			return fmt.Errorf("%s: %w", s.file, err)
+		if err := g.set(s); err != nil && !s.optional {
+			return fmt.Errorf("control group: %s: %w", s.file, err)
 		}
 	}
+	g.oldKilled, g.oldRefused, g.oldPeak = g.killed(), g.refused(), g.number("memory", g.file("memory.max_usage_in_bytes", "memory.peak"))
 	return nil
 }
 
+// set writes one setting unless it is set already.
+func (g *group) set(s setting) error {
+	dir, has := g.dirs[s.controller]
+	if !has || g.now[s.file] == s.value {
+		return nil
+	}
+	err := writeFile(dir+"/"+s.file, s.value)
+	if err == nil {
+		g.now[s.file] = s.value
+	}
+	return err
+}
+
+// file picks a name by version.
+func (g *group) file(v1, v2 string) string {
+	if g.version == 2 {
+		return v2
+	}
+	return v1
+}
+
+// settings are the limits as files. Swap is closed: what does not fit into
+// memory is not moved to disk. Version 1 wants memory and swap together never
+// below memory alone, so that goes out of the way first.
 func (g *group) settings(l sandbox.Limits) []setting {
-	var out []setting
-	if l.Memory > 0 {
-		bytes := strconv.FormatInt(l.Memory, 10)
-		if g.version == 2 {
-			out = append(out, setting{"memory", "memory.max", bytes, false}, setting{"memory", "memory.swap.max", "0", true},
-				setting{"memory", "memory.oom.group", "1", true})
-		} else {
-			out = append(out, setting{"memory", "memory.limit_in_bytes", bytes, false},
-				setting{"memory", "memory.memsw.limit_in_bytes", bytes, true})
+	unlimited := g.file("-1", "max")
+	number := func(n int64) string {
+		if n <= 0 {
+			return unlimited
 		}
+		return strconv.FormatInt(n, 10)
 	}
+	processes := "max"
 	if l.Processes > 0 {
-		out = append(out, setting{"pids", "pids.max", strconv.Itoa(l.Processes + 1), false})
+		processes = strconv.Itoa(l.Processes + 1) // init is one
 	}
-	if l.CPUs > 0 {
-		const period = 100_000 // microseconds
-		quota := strconv.Itoa(int(l.CPUs * period))
-		if g.version == 2 {
-			out = append(out, setting{"cpu", "cpu.max", quota + " 100000", false})
-		} else {
-			out = append(out, setting{"cpu", "cpu.cfs_quota_us", quota, false})
-		}
+	const period = 100_000 // microseconds
+	quota := number(int64(l.CPUs * period))
+	if g.version == 2 {
+		return []setting{{"memory", "memory.max", number(l.Memory), false}, {"memory", "memory.swap.max", "0", true},
+			{"memory", "memory.oom.group", "1", true}, {"pids", "pids.max", processes, false},
+			{"cpu", "cpu.max", quota + " 100000", l.CPUs <= 0}}
 	}
-	return out
+	memory := number(l.Memory)
+	if g.now["memory.limit_in_bytes"] != memory {
+		g.set(setting{"memory", "memory.memsw.limit_in_bytes", unlimited, true})
+	}
+	return []setting{{"memory", "memory.limit_in_bytes", memory, false}, {"memory", "memory.memsw.limit_in_bytes", memory, true},
+		{"pids", "pids.max", processes, false}, {"cpu", "cpu.cfs_quota_us", quota, l.CPUs <= 0}}
 }
 
 func writeFile(path, value string) error {
@@ -289,23 +297,19 @@ func writeFile(path, value string) error {
 	}
 }
 
-// joined are the files that a process writes to, to join the group.
-func (g *group) joined() []int {
+// joins are the files that a process writes to, to join the group. The share
+// of the processor is joined only by a box that has a limited one.
+func (g *group) joins(l sandbox.Limits) []int {
 	if g == nil {
 		return nil
 	}
-	return g.procs
-}
-
-// give closes the descriptors that the box's first process has inherited.
-func (g *group) give() {
-	if g == nil {
-		return
+	var out []int
+	for _, controller := range controllers {
+		if fd, open := g.procs[controller]; open && (controller != "cpu" || l.CPUs > 0) {
+			out = append(out, fd)
+		}
 	}
-	for _, fd := range g.procs {
-		unix.Close(fd)
-	}
-	g.procs = nil
+	return out
 }
 
 // counts says whether the group has a controller. A nil group has none.
@@ -317,23 +321,32 @@ func (g *group) mechanism(controller string) string {
 	return fmt.Sprintf("cgroup v%d %s", g.version, controller)
 }
 
-// killed says how many processes the kernel killed for want of memory.
+// killed says how many processes the kernel has killed for want of memory, in
+// the life of the group.
 func (g *group) killed() int64 {
-	if g.version == 2 {
-		return g.counter("memory", "memory.events", "oom_kill")
-	}
-	return g.counter("memory", "memory.oom_control", "oom_kill")
+	return g.counter("memory", g.file("memory.oom_control", "memory.events"), "oom_kill")
 }
 
-// refused says how often a process could not be made.
+// refused says how often a process could not be made, in the life of the
+// group.
 func (g *group) refused() int64 { return g.counter("pids", "pids.events", "max") }
 
-// peak is the most memory the group has used, in bytes.
+// starved says whether memory was refused to the box of now, crowded whether
+// processes were.
+func (g *group) starved() bool { return g.counts("memory") && g.killed() > g.oldKilled }
+func (g *group) crowded() bool { return g.counts("pids") && g.refused() > g.oldRefused }
+
+// peak is the most memory the box of now has used, in bytes. The kernel keeps
+// it for the group, so a box that used less than one before it has none.
 func (g *group) peak() int64 {
-	if g.version == 2 {
-		return g.number("memory", "memory.peak")
+	if !g.counts("memory") {
+		return 0
 	}
-	return g.number("memory", "memory.max_usage_in_bytes")
+	peak := g.number("memory", g.file("memory.max_usage_in_bytes", "memory.peak"))
+	if peak == g.oldPeak {
+		return 0
+	}
+	return peak
 }
 
 // usage samples the group.
@@ -378,7 +391,9 @@ func (g *group) remove() {
 	if g == nil {
 		return
 	}
-	g.give()
+	for _, fd := range g.procs {
+		unix.Close(fd)
+	}
 	for _, dir := range g.dirs {
 		removeGroup(dir)
 	}

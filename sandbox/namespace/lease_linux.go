@@ -163,14 +163,15 @@ func sweep(f *os.File, prefix string, c *cgroups) sandbox.Reclaimed {
 	processes, groups := c.sweep(prefix)
 	got.Processes += processes
 	got.Groups = groups
+	var works []workDir
 	for _, dir := range l.Works {
-		workDir{path: dir}.clear()
+		works = append(works, workDir{path: dir})
 	}
 	for _, dir := range l.Own {
-		workDir{path: dir, own: true}.clear()
-		os.Remove(filepath.Dir(dir))
-		got.Directories++
+		works = append(works, workDir{path: dir, own: true})
 	}
+	clearWorks(works)
+	got.Directories = len(l.Own)
 	return got
 }
 

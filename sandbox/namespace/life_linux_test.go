@@ -209,16 +209,22 @@ func TestSoak(t *testing.T) {
 	if left := marked(mark); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
 	}
-	if left := groupsOf(t, r); len(left) > 0 {
-		t.Errorf("control groups are left: %v", left)
-	}
 	s, err := r.slots()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each slot keeps its lease and its name space; /dev/null stays open.
-	if now := openFiles(t); now > before+2*len(s.free)+1+3 {
+	// Each slot keeps its lease, its name space and its group; /dev/null stays.
+	if now := openFiles(t); now > before+5*len(s.free)+1+3 {
 		t.Errorf("%d descriptors before, %d after, %d slots", before, now, len(s.free))
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := groupsOf(t, r); len(left) > 0 {
+		t.Errorf("control groups are left: %v", left)
+	}
+	if left, _ := filepath.Glob(filepath.Join(r.options.StateDir, "slot-*")); len(left) > 0 {
+		t.Errorf("leases are left: %v", left)
 	}
 }
 

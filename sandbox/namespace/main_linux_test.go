@@ -101,7 +101,9 @@ func newRuntime(t testing.TB) *Runtime {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	return New(Options{StateDir: dir})
+	r := New(Options{StateDir: dir})
+	t.Cleanup(func() { r.Close() })
+	return r
 }
 
 // run runs a box to its end.

@@ -15,6 +15,7 @@ const (
 	fdStatus // reports to us, orders from us
 	fdLife   // readable at its end when we are gone
 	fdUsers  // the user name space
+	fdImage  // the file that the box itself is
 	fdGroups // cgroup.procs files, from here on; then open trees
 )
 
@@ -56,7 +57,7 @@ func newPlan(h *host, limits sandbox.Limits, g *group) *plan {
 // coldPlan is a whole box.
 func coldPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, g *group) *launch.Program {
 	p := newPlan(h, limits, g)
-	first := fdGroups + len(g.joined())
+	first := fdGroups + len(g.joins(limits))
 	p.handle = func(n int) any { return first + n - 1 }
 	p.outer(spec.Network)
 	p.root(v.links)
@@ -91,11 +92,13 @@ func (p *plan) vectors(a launch.Addr, alen int, b launch.Addr, blen int) launch.
 // outer runs on the host's side and ends when init is born. What follows runs
 // in init.
 func (p *plan) outer(network sandbox.Network) {
+	p.Note("closing the image")
+	p.Call(unix.SYS_CLOSE, fdImage)
 	p.Note("asking to be killed first when the machine is short of memory")
 	fd := p.Try(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/self/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC)
 	p.Try(unix.SYS_WRITE, fd, "500", 3)
 	p.Note("joining the control group")
-	for i := range p.group.joined() {
+	for i := range p.group.joins(p.limits) {
 		p.Call(unix.SYS_WRITE, fdGroups+i, "0", 1)
 	}
 	p.Note("entering the user name space")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,7 @@ type Runtime struct {
 	null    func() (int, error)
 	groups  func() (*cgroups, error)
 
+	open   atomic.Pointer[slots] // what slots returned, once it did
 	mu     sync.Mutex
 	answer *sandbox.Availability
 }
@@ -35,7 +37,9 @@ func New(o Options) *Runtime {
 			return nil, err
 		}
 		c, err := r.groups()
-		return &slots{host: h, groups: c}, err
+		s := &slots{host: h, groups: c}
+		r.open.Store(s)
+		return s, err
 	})
 	r.groups = sync.OnceValues(func() (*cgroups, error) {
 		h, err := r.host()
@@ -71,11 +75,8 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 	if err := r.require(&spec); err != nil {
 		return nil, err
 	}
-	place, err := s.get()
-	if err != nil {
-		return nil, err
-	}
-	b := &box{runtime: r, slots: s, slot: place, spec: spec, limits: spec.Limits.WithDefaults(), begun: time.Now()}
+	b := &box{runtime: r, host: s.host, slots: s, spec: spec, limits: spec.Limits.WithDefaults(), begun: time.Now()}
+	b.in.theirs, b.out.theirs, b.errOut.theirs = -1, -1, -1
 	if err := b.start(ctx); err != nil {
 		b.discard()
 		return nil, err
@@ -98,6 +99,15 @@ func (r *Runtime) require(spec *sandbox.Spec) error {
 	}
 	if missing := report(h, c).Missing(spec.Require); len(missing) > 0 {
 		return unkept(missing)
+	}
+	return nil
+}
+
+// Close gives up what the runtime keeps between boxes. Boxes that still run
+// are not touched.
+func (r *Runtime) Close() error {
+	if s := r.open.Load(); s != nil {
+		s.close()
 	}
 	return nil
 }

@@ -33,6 +33,9 @@ func (*Runtime) Start(context.Context, sandbox.Spec) (sandbox.Box, error) {
 	return nil, errors.New(reason + "; " + remedy)
 }
 
+// Close has nothing to do.
+func (*Runtime) Close() error { return nil }
+
 // Reconcile has nothing to do.
 func (*Runtime) Reconcile(context.Context) (sandbox.Reclaimed, error) {
 	return sandbox.Reclaimed{}, nil

@@ -28,6 +28,7 @@ type slot struct {
 	number int
 	lease  *os.File
 	users  *os.File // the user name space
+	group  *group
 }
 
 // slots hands out slots.
@@ -64,12 +65,36 @@ func (s *slots) open() (*slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	users, err := s.host.newUsers(number)
+	made := &slot{number: number, lease: lease}
+	if made.users, err = s.host.newUsers(number); err == nil {
+		made.group, err = s.groups.open(s.host.groupPrefix(number) + "box")
+	}
 	if err != nil {
-		lease.Close()
+		made.close()
 		return nil, err
 	}
-	return &slot{number: number, lease: lease, users: users}, nil
+	return made, nil
+}
+
+// close gives the slot up and removes its traces.
+func (s *slot) close() {
+	s.group.remove()
+	if s.users != nil {
+		s.users.Close()
+	}
+	os.Remove(s.lease.Name())
+	s.lease.Close()
+}
+
+// close gives up all slots that no box is in.
+func (s *slots) close() {
+	s.mu.Lock()
+	free := s.free
+	s.free = nil
+	s.mu.Unlock()
+	for _, f := range free {
+		f.close()
+	}
 }
 
 func (s *slots) claim() (*os.File, int, error) {
@@ -144,7 +169,7 @@ func (h *host) spawnUsers(in, out int) (int, error) {
 		return 0, err
 	}
 	defer unix.Close(image)
-	return spawn(image, []int{in, out})
+	return spawn(2, []int{in, out, image})
 }
 
 // await reads the error number that a step of usersProgram reports.

@@ -2,18 +2,14 @@ package namespace
 
 import (
 	"errors"
+	"fmt"
 	"os"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"kintsugi/sandbox/namespace/launch"
 )
-
-// imageFD is where an image's descriptor lies at least, above every
-// descriptor that a box is given, so that placing those does not overwrite it.
-const imageFD = 512
 
 // compile links the program and puts its image into an anonymous, sealed
 // file. The caller closes the descriptor.
@@ -30,11 +26,11 @@ func compile(p *launch.Program, name string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(fd)
 	if err := writeImage(fd, head, block.Bytes); err != nil {
+		unix.Close(fd)
 		return -1, err
 	}
-	return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, imageFD)
+	return fd, nil
 }
 
 // mfdExec asks for an executable file explicitly; kernels before 6.3 do not
@@ -62,14 +58,14 @@ func writeImage(fd int, head, block []byte) error {
 	return err
 }
 
-// spawn runs an image with the given descriptors as its 0, 1, 2, …, in a
-// session of its own and without an environment.
+// spawn runs one of the given descriptors, an image, with all of them as its
+// 0, 1, 2, …, in a session of its own and without an environment.
 func spawn(image int, files []int) (int, error) {
 	attr := &syscall.ProcAttr{Dir: "/", Sys: &syscall.SysProcAttr{Setsid: true}}
 	for _, fd := range files {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
-	return syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(image), []string{"kintsugi-box"}, attr)
+	return syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", image), []string{"kintsugi-box"}, attr)
 }
 
 // reap waits for a child to be gone.

@@ -36,14 +36,16 @@ func (b *box) watch(done <-chan struct{}) {
 
 // look takes one sample and reacts to it.
 func (b *box) look() {
+	b.mu.Lock()
 	u := sample(b.pid)
+	b.mu.Unlock()
 	b.most.Store(max(b.most.Load(), u.Memory))
 	if b.limits.Processes > 0 && u.Processes >= b.limits.Processes {
 		b.crowded.Store(true)
 	}
 	if b.limits.Memory > 0 && u.Memory > b.limits.Memory {
 		b.bloated.Store(true)
-		b.end()
+		b.kill()
 	}
 }
 

@@ -11,34 +11,41 @@ type workDir struct {
 	own  bool // made for one box and removed after it
 }
 
-// makeWorks makes the work directories that are the box's own and lists all
-// that its overlays use.
-func (v *view) makeWorks() ([]workDir, error) {
+// works lists the work directories that a view's overlays use.
+func (v *view) works() []workDir {
 	var out []workDir
 	for i := range v.parts {
-		p := &v.parts[i]
-		if p.work == "" {
-			continue
+		if p := &v.parts[i]; p.work != "" {
+			out = append(out, workDir{p.work, p.ownWork})
 		}
-		out = append(out, workDir{p.work, p.ownWork})
-		if p.ownWork {
-			if err := os.MkdirAll(p.work, 0o755); err != nil {
-				return out, err
+	}
+	return out
+}
+
+// makeWorks makes those that are the box's own.
+func makeWorks(works []workDir) error {
+	for _, w := range works {
+		if w.own {
+			if err := os.MkdirAll(w.path, 0o755); err != nil {
+				return err
 			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
-// clear empties the directory: the kernel leaves one in it that nobody may
-// enter.
-func (w workDir) clear() {
-	inner := filepath.Join(w.path, "work")
-	if os.Remove(inner) != nil {
-		os.Chmod(inner, 0o700)
-		os.RemoveAll(inner)
-	}
-	if w.own {
-		os.Remove(w.path)
+// clearWorks empties the directories, in which the kernel leaves one that
+// nobody may enter, and removes those that were the box's own.
+func clearWorks(works []workDir) {
+	for _, w := range works {
+		inner := filepath.Join(w.path, "work")
+		if os.Remove(inner) != nil {
+			os.Chmod(inner, 0o700)
+			os.RemoveAll(inner)
+		}
+		if w.own {
+			os.Remove(w.path)
+			os.Remove(filepath.Dir(w.path)) // when it was the last one
+		}
 	}
 }

@@ -1,0 +1,212 @@
+package namespace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"kintsugi/sandbox/namespace/launch"
+)
+
+// cradle is process 1 of a box, with what belongs to it whether or not a
+// program runs yet.
+type cradle struct {
+	slot         *slot
+	status, life link
+
+	pid   int // init, as the host counts
+	first int // the process that made init, until it is reaped
+	mu    sync.Mutex
+	pidfd int
+
+	// program is what init runs, linked to base.
+	program *launch.Program
+	base    uint32
+}
+
+// newCradle makes the channels.
+func newCradle(s *slot) (*cradle, error) {
+	c := &cradle{slot: s, pidfd: -1, base: launch.Base}
+	c.status.theirs, c.life.theirs = -1, -1
+	var err error
+	if c.status, err = newChannel(); err == nil {
+		c.life, err = toBox()
+	}
+	if err != nil {
+		c.discard()
+		return nil, err
+	}
+	return c, nil
+}
+
+// launch starts the program with three streams and further descriptors.
+func (c *cradle) launch(p *launch.Program, streams [3]int, more ...int) error {
+	image, err := compile(p, "box")
+	if err != nil {
+		return err
+	}
+	defer unix.Close(image)
+	c.program = p
+	files := append([]int{streams[0], streams[1], streams[2], c.status.theirs, c.life.theirs, int(c.slot.users.Fd()), image}, more...)
+	c.first, err = spawn(fdImage, files)
+	c.status.give()
+	c.life.give()
+	if err != nil {
+		return fmt.Errorf("starting a box: %w", err)
+	}
+	return nil
+}
+
+// awaiting is what reports may be waited for, and what is done with those
+// that come first.
+type awaiting struct {
+	kind   uint32
+	born   func() error
+	socket func(reported) error
+}
+
+// await reads reports until init is born and has sent the kind that is waited
+// for, or until the box is gone after an operation failed. Two processes
+// report, so the birth may come after what init did.
+func (c *cradle) await(w awaiting) error {
+	var failed error
+	for arrived := false; failed != nil || !arrived || c.pid == 0; {
+		m, err := c.receive()
+		if err != nil {
+			if failed == nil {
+				failed = fmt.Errorf("%w: %w", errGone, err)
+			}
+			return failed
+		}
+		switch m.kind {
+		case reportFailed:
+			failed = c.explain(m)
+		case reportBorn:
+			err = c.born(int(m.value), w.born)
+		case reportSocket:
+			err = w.socket(m)
+		case w.kind:
+			arrived = true
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errGone is the error for a box that ended without saying why.
+var errGone = errors.New("the box ended while it was made")
+
+// born notes the box's init.
+func (c *cradle) born(pid int, then func() error) (err error) {
+	c.pid = pid
+	if c.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
+		return fmt.Errorf("watching a box: %w", err)
+	}
+	reap(c.first)
+	c.first = 0
+	return then()
+}
+
+// kill ends init, and with it every process of the box.
+func (c *cradle) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pidfd >= 0 {
+		unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0)
+	}
+}
+
+// bury waits for init to be gone and says what the box used in all.
+func (c *cradle) bury() unix.Rusage {
+	_, usage := reap(c.pid)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	closeFD(&c.pidfd)
+	c.pid = 0
+	return usage
+}
+
+// discard ends the box, whatever state it is in.
+func (c *cradle) discard() {
+	c.life.close()
+	c.status.close()
+	if c.first != 0 {
+		reap(c.first)
+		c.first = 0
+	}
+	if c.pid != 0 {
+		c.kill()
+		c.bury()
+	}
+}
+
+// reported is one report of a box.
+type reported struct {
+	kind, value uint32
+	rest        []byte
+	fd          int
+}
+
+// receive reads one report.
+func (c *cradle) receive() (reported, error) {
+	buffer, control := make([]byte, 256), make([]byte, 64)
+	var n, oobn int
+	raw, err := c.status.ours.SyscallConn()
+	if err != nil {
+		return reported{}, err
+	}
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		n, oobn, _, _, failed = unix.Recvmsg(int(fd), buffer, control, unix.MSG_CMSG_CLOEXEC)
+		return !errors.Is(failed, unix.EAGAIN)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return reported{}, err
+	}
+	if n < 8 {
+		return reported{}, io.ErrUnexpectedEOF
+	}
+	m := reported{kind: binary.LittleEndian.Uint32(buffer), value: binary.LittleEndian.Uint32(buffer[4:]), rest: buffer[8:n], fd: -1}
+	if oobn > 0 {
+		m.fd = descriptor(control[:oobn])
+	}
+	return m, nil
+}
+
+func descriptor(control []byte) int {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil || len(messages) == 0 {
+		return -1
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return -1
+	}
+	return fds[0]
+}
+
+// explain puts a failed operation into words.
+func (c *cradle) explain(m reported) error {
+	what := "an unknown step"
+	if len(m.rest) >= 4 {
+		if i, ok := launch.OpIndex(c.base, binary.LittleEndian.Uint32(m.rest), c.program.Len()); ok {
+			what = c.program.Explain(i)
+		}
+	}
+	return &stepError{what: what, errno: unix.Errno(m.value)}
+}
+
+// stepError is a step of making a box that the kernel refused.
+type stepError struct {
+	what  string
+	errno unix.Errno
+}
+
+func (e *stepError) Error() string { return fmt.Sprintf("making a box: %s: %v", e.what, e.errno) }
+func (e *stepError) Unwrap() error { return e.errno }
