@@ -157,6 +157,8 @@ func flat() (stop func() int64) {
 type baseline struct {
 	mounts, groups, orphans map[string]bool
 	files                   int
+	// ready is how many more groups a runtime may keep for its next boxes.
+	ready int
 }
 
 func takeBaseline() baseline {
@@ -173,8 +175,8 @@ func hostMounts() map[string]bool {
 	return out
 }
 
-// hostGroups are the control groups that a workbench made and that hold no
-// process: those of live boxes, perhaps of other workbenches, do.
+// hostGroups are the control groups that a workbench of this user made and
+// that hold no process: those of live boxes, perhaps of other workbenches, do.
 func hostGroups() map[string]bool {
 	out := map[string]bool{}
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, d os.DirEntry, err error) error {
@@ -187,8 +189,9 @@ func hostGroups() map[string]bool {
 }
 
 func isEmpty(group string) bool {
+	var st unix.Stat_t
 	b, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
-	return err == nil && len(b) == 0
+	return err == nil && len(b) == 0 && unix.Stat(group, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
 // orphans are first processes of boxes whose workbench is gone.
@@ -201,11 +204,17 @@ func orphans() map[string]bool {
 			continue
 		}
 		numbers := strings.Fields(status(pid, "NSpid"))
-		if len(numbers) > 1 && numbers[len(numbers)-1] == "1" && status(pid, "PPid") == "1" {
+		if len(numbers) > 1 && numbers[len(numbers)-1] == "1" && status(pid, "PPid") == "1" && alive(pid) {
 			out[e.Name()] = true
 		}
 	}
 	return out
+}
+
+// alive says that a process is there and not just waiting to be counted.
+func alive(pid int) bool {
+	state := status(pid, "State")
+	return state != "" && state[0] != 'Z' && state[0] != 'X'
 }
 
 // same wants nothing to have been added since before.
@@ -213,7 +222,7 @@ func (b baseline) same(now baseline) probe.Verdict {
 	if m := added(b.mounts, now.mounts); len(m) > 0 {
 		return probe.Breachf("%d mounts are left: %s", len(m), m[0])
 	}
-	if g := added(b.groups, now.groups); len(g) > 0 {
+	if g := added(b.groups, now.groups); len(g) > b.ready {
 		return probe.Breachf("%d control groups are left: %s", len(g), g[0])
 	}
 	if o := added(b.orphans, now.orphans); len(o) > 0 {

@@ -1,6 +1,8 @@
 package abuse
 
 import (
+	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,7 +28,7 @@ func killPlans() map[string]plan {
 // box's wall clock.
 func (t *trial) victim(name string, wall time.Duration, env ...string) (*exec.Cmd, error) {
 	if len(t.opts.Victim) == 0 {
-		return nil, notHere("no command was given that starts another workbench to kill")
+		return nil, errors.New("no command was given that starts another workbench to kill")
 	}
 	args := append(append([]string{}, t.opts.Victim[1:]...), t.opts.Exe, wall.String())
 	args = append(args, t.opts.Lead...)
@@ -63,24 +65,39 @@ func boxed(pid int) bool { return len(strings.Fields(status(pid, "NSpid"))) > 1 
 // killedWorkbench kills a workbench at odd moments: while its box is made,
 // while it runs, and just as it starts to run.
 func killedWorkbench(t *trial) probe.Verdict {
-	before := takeBaseline()
-	var all []probe.Verdict
-	for i := range 12 {
-		v, err := t.killOnce(time.Duration(i) * 3 * time.Millisecond)
-		if err != nil {
-			return asVerdict(err)
-		}
-		all = append(all, v)
+	if _, err := t.killRound(); err != nil { // so that what is kept ready is there
+		return asVerdict(err)
 	}
-	v, err := t.killOnce(-1)
+	before := takeBaseline()
+	before.files, before.ready = math.MaxInt, killsInRound/2
+	v, err := t.killRound()
 	if err != nil {
 		return asVerdict(err)
 	}
-	if _, err := t.rt.Reconcile(t.ctx); err != nil {
-		v = worst(v, probe.Breachf("reconcile: %v", err))
+	return worst(v, before.same(settled(before)), probe.Heldf("killed %d workbenches, nothing is left", 2*killsInRound))
+}
+
+// killsInRound is how many workbenches are killed before what they left is
+// cleaned up.
+const killsInRound = 8
+
+func (t *trial) killRound() (probe.Verdict, error) {
+	var all []probe.Verdict
+	for i := range killsInRound {
+		delay := time.Duration(i) * 4 * time.Millisecond
+		if i == killsInRound-1 {
+			delay = -1
+		}
+		v, err := t.killOnce(delay)
+		if err != nil {
+			return v, err
+		}
+		all = append(all, v)
 	}
-	before.files = settled(before).files
-	return worst(append(all, v, before.same(settled(before)), probe.Heldf("killed 13 workbenches, nothing is left"))...)
+	if _, err := t.rt.Reconcile(t.ctx); err != nil {
+		all = append(all, probe.Breachf("reconcile: %v", err))
+	}
+	return worst(all...), nil
 }
 
 // killOnce kills a workbench after a delay, or once its box runs when the
@@ -140,7 +157,7 @@ func stoppedWorkbench(t *trial) probe.Verdict {
 
 func (t *trial) boxAlive(victim *exec.Cmd) bool {
 	for _, pid := range processesWith(t.token) {
-		if pid != victim.Process.Pid && boxed(pid) && !strings.HasPrefix(status(pid, "State"), "Z") {
+		if pid != victim.Process.Pid && boxed(pid) && alive(pid) {
 			return true
 		}
 	}
@@ -190,8 +207,7 @@ func fullDisk(t *trial) probe.Verdict {
 		return probe.Heldf("ended at once: %v %.120s", err, t.said.String())
 	case <-time.After(6 * time.Second):
 		_ = cmd.Process.Kill()
-		_ = <-done
-		return probe.Breachf("hangs when the disk is full")
+		return probe.Breachf("hangs when the disk is full (%v)", <-done)
 	}
 }
 
