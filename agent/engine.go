@@ -23,12 +23,14 @@ type Call struct {
 
 	// Argv is the command, or File a program whose runner is chosen by its
 	// extension or first line, with Args; or Code a program text in the
-	// language that Ext (".py") names.
+	// language that Ext (".py") names, shown in the box as a file called Name
+	// ("main" and Ext when empty).
 	Argv []string
 	File string
 	Args []string
 	Code string
 	Ext  string
+	Name string
 
 	// Stdin reaches every attempt: what one attempt consumed is replayed to
 	// the next.

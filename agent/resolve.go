@@ -15,7 +15,7 @@ import (
 )
 
 // codeDir is where program texts of calls are shown inside a box.
-const codeDir = "/kintsugi-call"
+const codeDir = "/code"
 
 // resolve finds the command of a call.
 func (e *Engine) resolve(r *run) error {
@@ -64,7 +64,10 @@ func (e *Engine) resolveCode(r *run) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot store the code to run: %w", err)
 	}
-	name := "main" + r.call.Ext
+	name := filepath.Base(r.call.Name)
+	if r.call.Name == "" {
+		name = "main" + r.call.Ext
+	}
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(r.call.Code), 0o644); err != nil {
 		return fmt.Errorf("cannot store the code to run: %w", err)
 	}

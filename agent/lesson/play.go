@@ -138,7 +138,7 @@ func (p *play) call(ctx context.Context, c Call) (agent.Outcome, error) {
 		return agent.Outcome{}, err
 	}
 	ext, _ := tool.Ext(c.Language)
-	return p.Engine.Do(ctx, agent.Call{Step: p.step, Tool: c.Language, Origin: "lesson", Code: code, Ext: ext})
+	return p.Engine.Do(ctx, agent.Call{Step: p.step, Tool: c.Language, Origin: "lesson", Code: code, Ext: ext, Name: c.File})
 }
 
 func (p *play) say(ctx context.Context, says []Say) error {
