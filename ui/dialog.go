@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
 	"kintsugi/themes"
 	"kintsugi/ui/internal/cell"
@@ -101,7 +100,7 @@ func (m *model) dialogRect(d dialog) rect {
 		w, bottom = s.Size()
 	}
 	w = min(w, m.w-4)
-	rows := d.Rows(m.look, w-4, m.h-6)
+	rows := d.Rows(m.look, max(w-4, 1), max(m.h-6, 1))
 	h := min(len(rows)+4, m.h-2)
 	if bottom {
 		return rect{m.w - w - 2, max(m.h-h-3, 0), w, h}
@@ -117,9 +116,7 @@ func (m *model) overlay(rows []string, d dialog) []string {
 		if y >= len(rows) {
 			break
 		}
-		left := ansi.Truncate(rows[y], r.x, "")
-		right := ansi.TruncateLeft(rows[y], r.x+r.w, "")
-		rows[y] = left + text + cell.Reset + right
+		rows[y] = cell.Splice(rows[y], r.x, r.x+r.w, m.w, text)
 	}
 	return rows
 }

@@ -19,13 +19,13 @@ type drag struct {
 
 // onMouse gives a mouse event to what is under it.
 func (m *model) onMouse(msg tea.MouseMsg) tea.Cmd {
-	e := msg.Mouse()
-	if d := m.dialog(); d != nil {
-		return m.onDialogMouse(d, msg)
-	}
 	l := m.layout()
 	if l.small {
 		return nil
+	}
+	e := msg.Mouse()
+	if d := m.dialog(); d != nil {
+		return m.onDialogMouse(d, msg)
 	}
 	switch msg.(type) {
 	case tea.MouseWheelMsg:

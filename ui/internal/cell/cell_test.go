@@ -157,3 +157,20 @@ func TestColoursAreOffOnAPlainPalette(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestSpliceKeepsTheWidth(t *testing.T) {
+	t.Parallel()
+	st := NewStyle("31", "", 0)
+	row := Row{S(st, "ab日本語cd👨ef")}.Render(20, st)
+	for from := range 20 {
+		for to := from; to <= 20; to++ {
+			got := Splice(row, from, to, 20, strings.Repeat("x", to-from))
+			if w := ansi.StringWidth(got); w != 20 {
+				t.Errorf("[%d:%d] is %d cells wide: %q", from, to, w, got)
+			}
+			if w := ansi.StringWidth(Part(row, from, to)); w != to-from {
+				t.Errorf("part [%d:%d] is %d cells wide", from, to, w)
+			}
+		}
+	}
+}

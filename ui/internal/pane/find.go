@@ -21,7 +21,7 @@ type hit struct {
 // older rows, or down. It shows the row and says whether there is one. Case
 // does not matter. An empty text forgets what was found.
 func (b *base) Find(text string, up bool) bool {
-	if text == "" {
+	if _, some := b.src.First(); text == "" || !some {
 		b.hit = hit{}
 		return false
 	}
@@ -113,7 +113,7 @@ func (b *base) span(y int) (from, to int, ok bool) {
 	}
 	from, to = 0, b.w
 	if y == first.Y {
-		from = first.X
+		from = max(first.X, 0)
 	}
 	if y == last.Y {
 		to = min(last.X+1, b.w)
@@ -126,7 +126,7 @@ func (b *base) Selected(rows []string) string {
 	var out []string
 	for y, row := range rows {
 		if from, to, ok := b.span(y); ok {
-			out = append(out, strings.TrimRight(ansi.Strip(ansi.Cut(row, from, to)), " "))
+			out = append(out, strings.TrimRight(cell.Part(row, from, to), " "))
 		}
 	}
 	return strings.Join(out, "\n")
@@ -143,8 +143,7 @@ func (b *base) mark(rows []string) []string {
 		if !ok {
 			continue
 		}
-		middle := ansi.Strip(ansi.Cut(row, from, to))
-		rows[y] = ansi.Truncate(row, from, "") + style.Seq() + middle + cell.Reset + ansi.TruncateLeft(row, to, "")
+		rows[y] = cell.Splice(row, from, to, b.w, style.Seq()+cell.Part(row, from, to))
 	}
 	return rows
 }

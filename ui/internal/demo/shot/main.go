@@ -8,6 +8,7 @@ import (
 
 	"kintsugi/agent/event"
 	"kintsugi/themes"
+	"kintsugi/ui"
 	"kintsugi/ui/internal/demo"
 	"kintsugi/ui/still"
 )
@@ -16,6 +17,7 @@ func main() {
 	theme := flag.String("theme", themes.Dark, "theme")
 	story := flag.String("story", "plot", "plot, running, ask, hard")
 	w, h := flag.Int("w", 120, "columns"), flag.Int("h", 34, "rows")
+	selected := flag.Bool("select", false, "explain an entry of the timeline")
 	flag.Parse()
 	t, err := themes.Load(*theme, nil)
 	if err != nil {
@@ -23,6 +25,10 @@ func main() {
 		os.Exit(1)
 	}
 	beats := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard()}[*story]
-	frame := still.Frame(event.Fold(demo.Events(beats)), *w, *h, t)
+	state := event.Fold(demo.Events(beats))
+	frame := still.Frame(state, *w, *h, t)
+	if *selected {
+		frame = ui.Still(state, ui.StillOptions{Width: *w, Height: *h, Theme: t, Now: state.Now, Select: true})
+	}
 	_, _ = os.Stdout.Write(still.SVG(frame, t, "Kintsugi"))
 }
