@@ -108,7 +108,7 @@ func (c *controller) Shell(cmd string) {
 	if path, err := exec.LookPath("bash"); err == nil && strings.HasPrefix(path, "/") {
 		shell = path
 	}
-	c.call(agent.Call{Tool: "shell", Origin: "user", Argv: []string{shell, "-c", cmd}})
+	c.call(agent.Call{Tool: "shell", Origin: "user", Argv: []string{shell, "-c", cmd}, Code: cmd})
 }
 
 // RunFile implements ui.Intents.
