@@ -123,7 +123,7 @@ func (m *model) asksBackground() bool {
 
 // backgroundWait is how long the first frame waits for the terminal to tell
 // its background. Some never answer.
-const backgroundWait = 40 * time.Millisecond
+const backgroundWait = 30 * time.Millisecond
 
 // The messages of the model.
 type (

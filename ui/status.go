@@ -159,7 +159,8 @@ func shortID(id string) string {
 	if id == "" {
 		return ""
 	}
-	return "session " + cell.Middle(cell.Safe(id), 14)
+	runes := []rune(cell.Safe(id))
+	return "session " + string(runes[max(0, len(runes)-14):])
 }
 
 // pastHints are the keys that matter while the past is shown.

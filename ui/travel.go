@@ -17,7 +17,7 @@ type history struct {
 }
 
 // maxHistory bounds the output that is kept for going back, in bytes.
-const maxHistory = 64 << 20
+const maxHistory = 16 << 20
 
 // add appends events.
 func (h *history) add(batch []event.Event) {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -149,4 +150,29 @@ func BenchmarkTravel(b *testing.B) {
 		_ = r.View()
 		r.present()
 	}
+}
+
+// After two million lines the workbench holds only what it shows.
+func TestAFloodLeavesMemoryFlat(t *testing.T) {
+	r := newRig(t, 200, 50, demo.Running()[:11])
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range 100 {
+		batch := make([]event.Event, 100)
+		for i := range batch {
+			chunk := strings.Repeat("a line of output that is not very long\n", 200)
+			batch[i] = event.Event{At: r.now, Body: event.Output{Step: 1, Attempt: 1, Text: chunk}}
+		}
+		r.onEvents(batch)
+		_ = r.View()
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 40<<20 {
+		t.Errorf("2,000,000 lines left %d MB behind", grown>>20)
+	}
+	r.shows("a line of output")
+	r.press("alt+2", "home")
+	r.shows("1,990,000 earlier lines not kept")
 }

@@ -26,7 +26,7 @@ type Sandbox struct {
 
 // maxHeld bounds the output that the pane keeps of all attempts together, in
 // bytes; the oldest goes first. The session's log has it all.
-const maxHeld = 32 << 20
+const maxHeld = 16 << 20
 
 // sectionKind tells attempts from what stands between them.
 type sectionKind uint8

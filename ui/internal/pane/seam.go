@@ -1,6 +1,8 @@
 package pane
 
 import (
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,7 +146,7 @@ func stepTitle(st *event.Step) string {
 	case len(st.Calls) > 0:
 		return callTitle(st.Calls[0])
 	case len(st.Attempts) > 0 && len(st.Attempts[0].Argv) > 0:
-		return look.Command(st.Attempts[0].Argv)
+		return callTitle(event.Call{Argv: st.Attempts[0].Argv})
 	case st.Task != "":
 		return oneLine(st.Task)
 	case st.Answer != "" || over(st):
@@ -153,11 +155,17 @@ func stepTitle(st *event.Step) string {
 	return "thinking"
 }
 
-// callTitle is a call as one line.
+// callTitle is a call as one line. The folders of long paths are left out.
 func callTitle(c event.Call) string {
 	switch {
 	case len(c.Argv) > 0:
-		return look.Command(c.Argv)
+		short := slices.Clone(c.Argv)
+		for i, a := range short {
+			if path.IsAbs(a) && !strings.ContainsAny(a, " \n") {
+				short[i] = path.Base(a)
+			}
+		}
+		return oneLine(look.Command(short))
 	case c.Text != "":
 		return c.Tool + " " + oneLine(c.Text)
 	}
