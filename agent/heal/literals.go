@@ -14,9 +14,9 @@ import (
 type literals struct {
 	words  []string
 	ids    map[string]int
-	window int              // the length of the shortest word
-	shift  []uint8          // block hash → bytes that can be skipped
-	bucket map[uint16][]int // block hash at the window's end → words
+	window int     // the length of the shortest word
+	shift  []uint8 // block hash → bytes that can be skipped
+	bucket [][]int // block hash at the window's end → words
 }
 
 // minLiteral is the shortest literal that a rule may have: shorter ones would
@@ -26,7 +26,7 @@ const minLiteral = 6
 const blockBits = 15
 
 func newLiterals() *literals {
-	return &literals{ids: map[string]int{}, bucket: map[uint16][]int{}}
+	return &literals{ids: map[string]int{}}
 }
 
 // add registers a word and returns its id.
@@ -47,6 +47,7 @@ func (l *literals) add(word string) (int, error) {
 func (l *literals) build() {
 	l.window = minLiteral
 	l.shift = make([]uint8, 1<<blockBits)
+	l.bucket = make([][]int, 1<<blockBits)
 	for i := range l.shift {
 		l.shift[i] = uint8(l.window - 2)
 	}
@@ -60,13 +61,14 @@ func (l *literals) build() {
 	}
 }
 
-func blockHash(a, b, c byte) uint16 {
-	return (uint16(a)<<10 ^ uint16(b)<<5 ^ uint16(c)) & (1<<blockBits - 1)
+// blockHash mixes three bytes; the factor is 2^32 divided by the golden ratio.
+func blockHash(a, b, c byte) uint32 {
+	return (uint32(a) | uint32(b)<<8 | uint32(c)<<16) * 0x9E3779B1 >> (32 - blockBits)
 }
 
 // hits are the offsets at which each word was found, in order. Of a word that
 // is everywhere, only the first and the last ones are kept.
-type hits map[int][]int
+type hits [][]int
 
 const (
 	keepFirst = 8
@@ -74,7 +76,7 @@ const (
 )
 
 func (l *literals) find(text string) hits {
-	found := hits{}
+	found := make(hits, len(l.words))
 	if len(l.words) == 0 {
 		return found
 	}

@@ -144,7 +144,7 @@ func (r *Rules) check(withPatterns bool) error {
 		if rl.Lookup != "" && r.maps[rl.Lookup] == nil {
 			errs = append(errs, fmt.Errorf("rule %q: no map %q", rl.ID, rl.Lookup))
 		}
-		if rl.List != "" && r.lists[listOf(rl.List)] == nil && r.lists["curated "+rl.List] == nil {
+		if rl.List != "" && !r.hasList(rl.List) {
 			errs = append(errs, fmt.Errorf("rule %q: no list %q", rl.ID, rl.List))
 		}
 		if rl.Resolve != "" && resolverFor(rl.Resolve) == nil {
@@ -157,6 +157,11 @@ func (r *Rules) check(withPatterns bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// hasList tells whether any list vouches for names of a manager.
+func (r *Rules) hasList(manager string) bool {
+	return r.lists[listOf(manager)] != nil || r.lists[manager+"-known"] != nil || r.lists["curated "+manager] != nil
 }
 
 func (r *Rules) loadMaps(sources []fs.FS) {

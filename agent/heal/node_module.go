@@ -33,7 +33,7 @@ func (s *scan) nodeTypes(m *match) string {
 	types := m.vars["types"]
 	switch {
 	case types != "":
-		m.vars["package"] = types
+		m.vars["package"] = strings.TrimPrefix(types, "@types/")
 	case m.vars["node"] != "":
 		m.vars["package"], types = "node", "@types/node"
 	default:

@@ -44,6 +44,7 @@ func (s *scan) perlModule(m *match) string {
 func (s *scan) rPackage(m *match) string {
 	name := m.vars["package"]
 	lower := strings.ToLower(name)
+	m.vars["cran"] = name
 	switch {
 	case s.rules.list("r-base").has(name):
 		return "base"
@@ -51,9 +52,11 @@ func (s *scan) rPackage(m *match) string {
 		m.vars["packages"], m.origin, m.trust = "r-cran-"+lower, "list r-apt: "+lower, Known
 	case s.rules.list("r-bioc").has(lower):
 		m.vars["packages"], m.origin, m.trust = "r-bioc-"+lower, "list r-bioc: "+lower, Known
+		m.vars["cran"] = ""
 	case s.rules.list("r").has(name):
-		m.vars["packages"], m.origin, m.trust = "", "list r: "+name, Listed
+		m.vars["packages"], m.origin, m.trust = "", "list r: "+name, Known
 	default:
+		m.vars["cran"] = ""
 		m.near = firstNames(append(closest(s.rules.list("r").all, name), closest(s.rules.list("r-apt").all, name)...))
 		return "unknown"
 	}

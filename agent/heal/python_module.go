@@ -76,6 +76,7 @@ func (s *scan) pythonMapped(m *match, name, root string, dotted bool) string {
 		return s.pythonNamespace(m, name, w)
 	}
 	quoted := m.vars["q"] != ""
+	m.vars["system"] = map[string]string{"windows": "Windows", "macos": "macOS"}[w.columns["tag"]]
 	if o := taggedOutcome(w); o != "" {
 		return o
 	}
@@ -86,7 +87,7 @@ func (s *scan) pythonMapped(m *match, name, root string, dotted bool) string {
 		return "submodule"
 	}
 	if w.never() {
-		return "unknown"
+		return "never"
 	}
 	return "known"
 }
@@ -361,6 +362,64 @@ func (s *scan) pythonKnownDist(m *match) string {
 		return ""
 	}
 	return "known"
+}
+
+// pythonStart is for a program that could not be started, as told from a file
+// that could not be opened.
+func (s *scan) pythonStart(m *match) string {
+	if m.exc == nil || !m.exc.startsProcess() {
+		return ""
+	}
+	return "start"
+}
+
+// pythonVisible is for a package that was installed where Python does not look.
+func (s *scan) pythonVisible(m *match) string {
+	if s.pythonDist(m) == "known" {
+		return "known"
+	}
+	return "other"
+}
+
+// pythonAdvice is pythonDist for names that only an error's advice gives: a
+// curated name may be taken, any other is unknown.
+func (s *scan) pythonAdvice(m *match) string {
+	found := s.pythonDist(m)
+	if m.trust == Known {
+		return found
+	}
+	m.trust, m.origin = Unknown, "the text of the error"
+	return "unknown"
+}
+
+// pipCommand takes the packages from the pip command that failed.
+func (s *scan) pipCommand(m *match) string {
+	var names []string
+	trust, on := Known, false
+	for _, a := range s.in.Argv {
+		switch {
+		case a == "install":
+			on = true
+		case !on || strings.HasPrefix(a, "-") || strings.ContainsAny(a, "/\\:"):
+		default:
+			names = append(names, a)
+			trust = worse(trust, s.rules.Vouch("pip", a).Trust)
+		}
+	}
+	if len(names) == 0 || !strings.Contains(strings.Join(s.in.Argv, " "), "pip") {
+		return "other"
+	}
+	m.vars["packages"], m.trust, m.origin = strings.Join(names, " "), trust, "the command that failed"
+	return "named"
+}
+
+// worse is the lower of two tiers of trust.
+func worse(a, b Trust) Trust {
+	rank := map[Trust]int{Known: 2, Listed: 1, Unknown: 0}
+	if rank[b] < rank[a] {
+		return b
+	}
+	return a
 }
 
 // pythonDist names the package for a distribution or module that a message

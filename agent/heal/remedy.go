@@ -54,10 +54,26 @@ func (s *scan) installs(m *match, t *remedyTemplate, base Remedy) []Remedy {
 	for _, manager := range order {
 		one := base
 		one.Manager, one.Packages = manager, byManager[manager]
+		if manager == "apt" {
+			one.Verify = s.checkable(one.Verify)
+		}
 		if one.Command == "" || manager != t.Manager {
 			one.Command = s.rules.installCommand(manager, one.Packages)
 		}
 		out = append(out, one)
+	}
+	return out
+}
+
+// checkable keeps of what should be there afterwards what can be looked for
+// without knowing the ecosystem: commands, libraries and headers.
+func (s *scan) checkable(names []string) []string {
+	var out []string
+	for _, n := range names {
+		_, command := s.rules.table("command").rows[n]
+		if command || strings.HasSuffix(n, ".h") || strings.HasSuffix(n, ".hpp") || strings.HasSuffix(n, ".so") || strings.Contains(n, ".so.") {
+			out = append(out, n)
+		}
 	}
 	return out
 }

@@ -20,6 +20,14 @@ func resolverFor(name string) resolver {
 		return (*scan).pythonFile
 	case "python-dist":
 		return (*scan).pythonDist
+	case "python-start":
+		return (*scan).pythonStart
+	case "python-visible":
+		return (*scan).pythonVisible
+	case "python-advice":
+		return (*scan).pythonAdvice
+	case "pip-command":
+		return (*scan).pipCommand
 	case "python-known-dist":
 		return (*scan).pythonKnownDist
 	case "python-exception":

@@ -100,7 +100,7 @@ func expandWords(templates []string, vars map[string]string) []string {
 func (s *scan) baseVars(e *exception) map[string]string {
 	vars := map[string]string{
 		"limit": s.in.Limit, "signal": s.in.Signal, "python": s.in.Python,
-		"script": scriptOf(s.in.Argv), "exit": itoa(s.in.Exit), "where": "",
+		"script": scriptOf(s.in.Argv), "file": scriptOf(s.in.Argv), "exit": itoa(s.in.Exit), "where": "",
 	}
 	if len(s.in.Argv) > 0 && isCompiler(s.in.Argv[0]) {
 		vars["compiler"] = path.Base(s.in.Argv[0])
@@ -129,11 +129,11 @@ func isCompiler(program string) bool {
 func scriptOf(argv []string) string {
 	for i, a := range argv {
 		if i > 0 && !strings.HasPrefix(a, "-") && path.Ext(a) != "" {
-			return path.Base(a)
+			return a
 		}
 	}
 	if len(argv) > 0 {
-		return path.Base(argv[0])
+		return argv[0]
 	}
 	return ""
 }
@@ -143,7 +143,9 @@ func scriptOf(argv []string) string {
 func (s *scan) explain(m *match, name string, o *outcome) string {
 	short := make(map[string]string, len(m.vars))
 	for k, v := range m.vars {
-		v = strings.Join(strings.Fields(v), " ")
+		if k != "where" {
+			v = strings.Join(strings.Fields(v), " ")
+		}
 		if len(v) > 80 {
 			v = clip(v, 77) + "…"
 		}
@@ -151,8 +153,14 @@ func (s *scan) explain(m *match, name string, o *outcome) string {
 	}
 	short["packages"] = barePackages(m.vars["packages"])
 	text := expand(s.rules.explanation(m.rule, name, o), short)
-	return strings.Join(strings.Fields(text), " ")
+	return tidy.Replace(strings.Join(strings.Fields(text), " "))
 }
+
+// tidy takes away what an empty placeholder leaves behind.
+var tidy = strings.NewReplacer(": .", ".", " .", ".", "..", ".", "“” ", "", " ( ", " ", "(, line )", "", " (, line ): ", ": ")
+
+// versionWords says a limit of a version in words.
+var versionWords = strings.NewReplacer("<=", " up to ", ">=", " from version ", "==", " version ", "<", " before version ", ">", " after version ")
 
 // barePackages shows a list of packages to a reader: without managers and
 // versions.
@@ -160,7 +168,7 @@ func barePackages(list string) string {
 	var out []string
 	for _, p := range strings.Fields(list) {
 		_, p = splitManager(p, "")
-		out = append(out, p)
+		out = append(out, versionWords.Replace(p))
 	}
 	return strings.Join(out, ", ")
 }

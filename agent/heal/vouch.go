@@ -103,7 +103,7 @@ func (r *Rules) readCuratedApt() *nameList {
 // goModule is the known module that an import path lies in, or the path.
 func (r *Rules) goModule(path string) string {
 	for p := path; strings.Contains(p, "/"); p = p[:strings.LastIndexByte(p, '/')] {
-		if r.list("go").has(p) {
+		if r.list("go-known").has(p) {
 			return p
 		}
 	}
