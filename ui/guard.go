@@ -25,14 +25,15 @@ func (g *guard) Init() (cmd tea.Cmd) {
 }
 
 // Update implements tea.Model.
-func (g *guard) Update(msg tea.Msg) (model tea.Model, cmd tea.Cmd) {
-	model = g
+func (g *guard) Update(msg tea.Msg) (tea.Model, tea.Cmd) { return g, g.update(msg) }
+
+func (g *guard) update(msg tea.Msg) (cmd tea.Cmd) {
 	defer g.recover(&cmd)
 	if f, ok := msg.(failed); ok {
 		g.crash = f.crash
-		return g, tea.Quit
+		return tea.Quit
 	}
-	return g, g.protect(g.m.Update(msg))
+	return g.protect(g.m.Update(msg))
 }
 
 // View implements tea.Model.

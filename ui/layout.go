@@ -1,11 +1,16 @@
 package ui
 
-// The sizes at which the screen changes, in cells. Below MinWidth x MinHeight
-// there is only a line that says so.
+// MinWidth and MinHeight are the smallest terminal, in cells, that the
+// workbench can be used in. Below there is only a line that says so.
 const (
-	MinWidth, MinHeight = 60, 15
-	twoPanes            = 80
-	threePanes          = 100
+	MinWidth  = 60
+	MinHeight = 15
+)
+
+// The widths from which two and three panes stand side by side.
+const (
+	twoPanes   = 80
+	threePanes = 100
 )
 
 type rect struct{ x, y, w, h int }

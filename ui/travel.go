@@ -90,13 +90,14 @@ func (m *model) travel(n int) {
 		return
 	}
 	from := 0
-	if m.past == nil {
+	switch {
+	case m.past == nil:
 		m.past = &past{speed: 1}
 		m.enter()
-	} else if n >= m.past.at {
-		from = m.past.at
-	} else {
+	case n < m.past.at:
 		m.enter()
+	default:
+		from = m.past.at
 	}
 	m.foldInto(from, n)
 	m.narrate(m.history.events[max(from, n-50):n])

@@ -63,8 +63,7 @@ func (w *wrapper) hard(s Span) {
 	for s.Text != "" {
 		head, tail := cut(s.Text, w.width-w.used)
 		if head == "" && w.used == w.indent.Width() {
-			head, tail = s.Text, "" // a cluster wider than the pane
-			head, tail = firstCluster(head)
+			head, tail = firstCluster(s.Text) // it is wider than the pane
 		}
 		if head != "" {
 			w.put(Span{s.Style, head}, Width(head))

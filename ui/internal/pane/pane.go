@@ -65,14 +65,29 @@ type base struct {
 // old says that a step has not changed since the last Sync and never will.
 func (b *base) old(st *event.Step) bool { return st.LastSeq <= b.seen && over(st) }
 
-func (b *base) Tick(now time.Time)   { b.now = now }
-func (b *base) Resize(w, h int)      { b.w, b.h = max(w, 1), max(h, 1) }
+// Tick implements Pane.
+func (b *base) Tick(now time.Time) { b.now = now }
+
+// Resize implements Pane.
+func (b *base) Resize(w, h int) { b.w, b.h = max(w, 1), max(h, 1) }
+
+// Restyle implements Pane.
 func (b *base) Restyle(l *look.Look) { b.l = l }
-func (b *base) Scroll(rows int)      { b.view.By(b.src, b.h, rows) }
-func (b *base) Page(n int)           { b.view.By(b.src, b.h, n*max(b.h-2, 1)) }
-func (b *base) Home()                { b.view.Home(b.src) }
-func (b *base) End()                 { b.view.Follow() }
-func (b *base) Following() bool      { return b.view.Following() }
+
+// Scroll implements Pane.
+func (b *base) Scroll(rows int) { b.view.By(b.src, b.h, rows) }
+
+// Page implements Pane.
+func (b *base) Page(n int) { b.view.By(b.src, b.h, n*max(b.h-2, 1)) }
+
+// Home implements Pane.
+func (b *base) Home() { b.view.Home(b.src) }
+
+// End implements Pane.
+func (b *base) End() { b.view.Follow() }
+
+// Following implements Pane.
+func (b *base) Following() bool { return b.view.Following() }
 
 // Pause stops following, or follows again.
 func (b *base) Pause() {
