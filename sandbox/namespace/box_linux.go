@@ -57,7 +57,11 @@ func (b *box) start(ctx context.Context) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	if err = b.startCold(v); err != nil {
+	warm, err := b.startWarm(v)
+	if !warm {
+		err = b.startCold(v)
+	}
+	if err != nil {
 		return err
 	}
 	b.id = fmt.Sprintf("%s-%d-%d", Name, b.slot.number, b.pid)
@@ -76,7 +80,7 @@ func (b *box) startCold(v *view) error {
 		b.slots.put(place)
 		return err
 	}
-	if err := b.occupy(v); err != nil {
+	if err := b.occupy(v.parts); err != nil {
 		return err
 	}
 	program := coldPlan(b.host, &b.spec, b.limits, v, b.slot.group)
@@ -91,7 +95,7 @@ func (b *box) startCold(v *view) error {
 
 // occupy prepares the slot for this box: what is on the lease is cleaned up
 // by somebody else should we be killed.
-func (b *box) occupy(v *view) error {
+func (b *box) occupy(parts []part) error {
 	if err := b.slot.write(b.lease()); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
@@ -100,7 +104,7 @@ func (b *box) occupy(v *view) error {
 	}
 	b.sources.users = int(b.slot.users.Fd())
 	if b.host.privileged {
-		if err := b.sources.open(v.parts); err != nil {
+		if err := b.sources.open(parts); err != nil {
 			return err
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"kintsugi/sandbox"
 )
 
-func TestExit(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestExit(t *testing.T) { eachKind(t, testExit) }
+
+func testExit(t *testing.T, r *Runtime) {
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("echo no header: $1\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -65,9 +65,9 @@ func TestBadSpecs(t *testing.T) {
 	}
 }
 
-func TestStreams(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestStreams(t *testing.T) { eachKind(t, testStreams) }
+
+func testStreams(t *testing.T, r *Runtime) {
 	spec := sh("cat; echo error >&2")
 	spec.Stdin = strings.NewReader(strings.Repeat("line\n", 100_000))
 	o := run(t, r, spec)
@@ -94,9 +94,9 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestEnvironmentIsExact(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestEnvironmentIsExact(t *testing.T) { eachKind(t, testEnvironmentIsExact) }
+
+func testEnvironmentIsExact(t *testing.T, r *Runtime) {
 	b, err := r.Start(context.Background(), sandbox.Spec{Argv: []string{"/usr/bin/env"}, Env: []string{"A=1", "B=two words"}, Stdout: nil})
 	if err != nil {
 		t.Fatal(err)
@@ -130,9 +130,9 @@ func files(t *testing.T, content map[string]string) string {
 	return dir
 }
 
-func TestWorkspace(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestWorkspace(t *testing.T) { eachKind(t, testWorkspace) }
+
+func testWorkspace(t *testing.T, r *Runtime) {
 	project := files(t, map[string]string{"a": "A", "gone": "", "sub/b": "B"})
 	first := files(t, map[string]string{"a": "newer A"})
 	upper, work := t.TempDir(), t.TempDir()
@@ -162,8 +162,10 @@ func TestWorkspace(t *testing.T) {
 }
 
 func TestWorkspaceWithoutUpperIsDropped(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+	eachKind(t, testWorkspaceWithoutUpperIsDropped)
+}
+
+func testWorkspaceWithoutUpperIsDropped(t *testing.T, r *Runtime) {
 	project := files(t, map[string]string{"a,b:c\\d/a": "A"})
 	odd := filepath.Join(project, "a,b:c\\d")
 	for range 2 {
@@ -175,9 +177,9 @@ func TestWorkspaceWithoutUpperIsDropped(t *testing.T) {
 	}
 }
 
-func TestWorkspaceSource(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestWorkspaceSource(t *testing.T) { eachKind(t, testWorkspaceSource) }
+
+func testWorkspaceSource(t *testing.T, r *Runtime) {
 	source := files(t, map[string]string{"a": "A"})
 	spec := sh("pwd; cat a")
 	spec.Dir, spec.Workspace = "/projects/mine", sandbox.Workspace{Path: "/projects/mine", Source: source}
@@ -186,9 +188,9 @@ func TestWorkspaceSource(t *testing.T) {
 	}
 }
 
-func TestLayers(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestLayers(t *testing.T) { eachKind(t, testLayers) }
+
+func testLayers(t *testing.T, r *Runtime) {
 	newest := files(t, map[string]string{"usr/bin/kin-hello": "#!/bin/sh\necho newest\n", "node_modules/m": "M", "var/lib/kin/x": "X"})
 	older := files(t, map[string]string{"usr/bin/kin-hello": "#!/bin/sh\necho older\n", "usr/share/kin/y": "Y", "node_modules/n": "N"})
 	spec := sh("kin-hello; cat /usr/share/kin/y /node_modules/m /node_modules/n /var/lib/kin/x; ls /usr/bin/env; test -d /var/lib/dpkg && echo yes; echo x >/var/tmp/x; echo x 2>/dev/null >/node_modules/x || echo no")
@@ -198,9 +200,9 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-func TestCapture(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestCapture(t *testing.T) { eachKind(t, testCapture) }
+
+func testCapture(t *testing.T, r *Runtime) {
 	layer := files(t, map[string]string{"opt/kin/old": "old"})
 	parent := t.TempDir()
 	capture := filepath.Join(parent, "layer")
@@ -230,9 +232,9 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-func TestMounts(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestMounts(t *testing.T) { eachKind(t, testMounts) }
+
+func testMounts(t *testing.T, r *Runtime) {
 	dir := files(t, map[string]string{"f": "F"})
 	if err := os.Chmod(filepath.Join(dir, "f"), 0o600); err != nil {
 		t.Fatal(err)
@@ -247,9 +249,9 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-func TestListeners(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestListeners(t *testing.T) { eachKind(t, testListeners) }
+
+func testListeners(t *testing.T, r *Runtime) {
 	served := make(chan error, 1)
 	spec := sandbox.Spec{Argv: []string{"bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8901; echo hello >&3; cat <&3"},
 		Listeners: []sandbox.Listener{{Port: 8901, Serve: func(l net.Listener) {

@@ -63,9 +63,9 @@ func TestForkBomb(t *testing.T) {
 	})
 }
 
-func TestWallLimit(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestWallLimit(t *testing.T) { eachKind(t, testWallLimit) }
+
+func testWallLimit(t *testing.T, r *Runtime) {
 	spec := sh("trap '' TERM INT HUP; (setsid sleep 100 &); sleep 100")
 	spec.Limits.Wall = 200 * time.Millisecond
 	o := run(t, r, spec)
@@ -84,9 +84,9 @@ func TestCPULimit(t *testing.T) {
 	}
 }
 
-func TestFileSizeLimit(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestFileSizeLimit(t *testing.T) { eachKind(t, testFileSizeLimit) }
+
+func testFileSizeLimit(t *testing.T, r *Runtime) {
 	spec := sandbox.Spec{Argv: []string{"dd", "if=/dev/zero", "of=/tmp/x", "bs=1M", "count=100"}}
 	spec.Limits.FileSize = 1 << 20
 	if o := run(t, r, spec); o.Limit != sandbox.LimitFileSize {
@@ -94,9 +94,9 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 }
 
-func TestDiskAndInodeLimits(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestDiskAndInodeLimits(t *testing.T) { eachKind(t, testDiskAndInodeLimits) }
+
+func testDiskAndInodeLimits(t *testing.T, r *Runtime) {
 	spec := sh("head -c 100M /dev/zero >/tmp/x; rm /tmp/x; cd /tmp; seq 1000 | xargs touch")
 	spec.Limits = sandbox.Limits{Disk: 8 << 20, Inodes: 500}
 	o := run(t, r, spec)
@@ -105,9 +105,9 @@ func TestDiskAndInodeLimits(t *testing.T) {
 	}
 }
 
-func TestOpenFilesLimit(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestOpenFilesLimit(t *testing.T) { eachKind(t, testOpenFilesLimit) }
+
+func testOpenFilesLimit(t *testing.T, r *Runtime) {
 	spec := sh("ulimit -n; ulimit -Hn; ulimit -c")
 	spec.Limits.OpenFiles = 50
 	if o := run(t, r, spec); o.out != "50\n50\n0\n" {
@@ -115,9 +115,9 @@ func TestOpenFilesLimit(t *testing.T) {
 	}
 }
 
-func TestOutputLimit(t *testing.T) {
-	t.Parallel()
-	r := newRuntime(t)
+func TestOutputLimit(t *testing.T) { eachKind(t, testOutputLimit) }
+
+func testOutputLimit(t *testing.T, r *Runtime) {
 	spec := sh("(setsid sleep 100 &) ; yes")
 	spec.Limits.Output = 100_000
 	o := run(t, r, spec)

@@ -106,6 +106,32 @@ func newRuntime(t testing.TB) *Runtime {
 	return r
 }
 
+// eachKind runs a test with boxes made from nothing and with warm ones.
+func eachKind(t *testing.T, test func(t *testing.T, r *Runtime)) {
+	t.Parallel()
+	t.Run("cold", func(t *testing.T) {
+		t.Parallel()
+		test(t, newRuntime(t))
+	})
+	t.Run("warm", func(t *testing.T) {
+		t.Parallel()
+		test(t, warmRuntime(t, 2))
+	})
+}
+
+// warmRuntime has a full pool.
+func warmRuntime(t testing.TB, size int) *Runtime {
+	t.Helper()
+	o := newRuntime(t).options
+	o.Warm = size
+	r := New(o)
+	t.Cleanup(func() { r.Close() })
+	if err := r.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // run runs a box to its end.
 func run(t testing.TB, r *Runtime, spec sandbox.Spec) outcome {
 	t.Helper()

@@ -51,14 +51,15 @@ type plan struct {
 }
 
 func newPlan(h *host, limits sandbox.Limits, g *group) *plan {
-	return &plan{Program: launch.New(), host: h, limits: limits, group: g, made: map[string]bool{}}
+	p := &plan{Program: launch.New(), host: h, limits: limits, group: g, made: map[string]bool{}}
+	first := fdGroups + len(g.joins(limits))
+	p.handle = func(n int) any { return first + n - 1 }
+	return p
 }
 
 // coldPlan is a whole box.
 func coldPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, g *group) *launch.Program {
 	p := newPlan(h, limits, g)
-	first := fdGroups + len(g.joins(limits))
-	p.handle = func(n int) any { return first + n - 1 }
 	p.outer(spec.Network)
 	p.root(v.links)
 	p.attachAll(v.parts)
@@ -66,6 +67,37 @@ func coldPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, g *gr
 	p.proc()
 	p.settle(spec.Network)
 	p.finish(spec, v.parts)
+	return p.end()
+}
+
+// warmPlan is a box up to the point where its program must be known.
+func warmPlan(h *host, v *view, g *group) *launch.Program {
+	p := newPlan(h, sandbox.DefaultLimits, g)
+	p.outer(sandbox.NetworkNone)
+	p.root(v.links)
+	p.attachAll(v.parts)
+	p.devices()
+	p.proc()
+	p.settle(sandbox.NetworkNone)
+	p.receive()
+	return p.end()
+}
+
+// orderPlan is the rest of a warm box: what is not in all boxes, and the
+// program. Its descriptors arrive with it.
+func orderPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, parts, all []part, g *group) *launch.Program {
+	p := newPlan(h, limits, g)
+	p.handle = func(n int) any { return arrived(fdErr + n) }
+	p.Note("taking the streams")
+	for fd := fdIn; fd <= fdErr; fd++ {
+		p.Call(unix.SYS_DUP3, arrived(fd), fd, 0)
+	}
+	if limits.Disk != sandbox.DefaultLimits.Disk || limits.Inodes != sandbox.DefaultLimits.Inodes {
+		p.Note("limiting the disk")
+		p.Call(unix.SYS_MOUNT, 0, ".", 0, unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, "mode=755"+p.sizes())
+	}
+	p.attachAll(parts)
+	p.finish(spec, all)
 	return p.end()
 }
 

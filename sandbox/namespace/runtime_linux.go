@@ -37,9 +37,17 @@ func New(o Options) *Runtime {
 			return nil, err
 		}
 		c, err := r.groups()
-		s := &slots{host: h, groups: c}
+		if err != nil {
+			return nil, err
+		}
+		plain, err := h.view(&sandbox.Spec{})
+		if err != nil {
+			return nil, err
+		}
+		s := &slots{host: h, groups: c, common: plain.parts}
+		s.pool = newPool(r, s, o.Warm)
 		r.open.Store(s)
-		return s, err
+		return s, nil
 	})
 	r.groups = sync.OnceValues(func() (*cgroups, error) {
 		h, err := r.host()
@@ -103,10 +111,22 @@ func (r *Runtime) require(spec *sandbox.Spec) error {
 	return nil
 }
 
+// Warm fills the pool of boxes that are kept ready and returns when it is
+// full. Without it the pool is filled in the background from the first Start
+// on.
+func (r *Runtime) Warm() error {
+	s, err := r.slots()
+	if err != nil {
+		return err
+	}
+	return s.pool.wait()
+}
+
 // Close gives up what the runtime keeps between boxes. Boxes that still run
 // are not touched.
 func (r *Runtime) Close() error {
 	if s := r.open.Load(); s != nil {
+		s.pool.close()
 		s.close()
 	}
 	return nil

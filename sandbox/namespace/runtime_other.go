@@ -33,6 +33,9 @@ func (*Runtime) Start(context.Context, sandbox.Spec) (sandbox.Box, error) {
 	return nil, errors.New(reason + "; " + remedy)
 }
 
+// Warm always fails.
+func (*Runtime) Warm() error { return errors.New(reason + "; " + remedy) }
+
 // Close has nothing to do.
 func (*Runtime) Close() error { return nil }
 

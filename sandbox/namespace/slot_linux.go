@@ -35,6 +35,8 @@ type slot struct {
 type slots struct {
 	host   *host
 	groups *cgroups
+	pool   *pool
+	common []part // what every box has
 
 	mu   sync.Mutex
 	free []*slot

@@ -74,7 +74,11 @@ func (p *Program) encode(out []byte, i int, address, dataAt uint32) {
 	}
 	binary.LittleEndian.PutUint32(out[0:], o.nr)
 	binary.LittleEndian.PutUint32(out[4:], cells)
-	binary.LittleEndian.PutUint32(out[8:], opAddress(address, p.target(o.fail, i)))
+	onward := o.enter
+	if onward == 0 {
+		onward = opAddress(address, p.target(o.fail, i))
+	}
+	binary.LittleEndian.PutUint32(out[8:], onward)
 	binary.LittleEndian.PutUint32(out[12:], uint32(resolve(uint64(o.result), dataAt)))
 }
 

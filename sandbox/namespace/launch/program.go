@@ -53,6 +53,7 @@ type op struct {
 	nr     uint32
 	fail   Label
 	result Cell
+	enter  uint32 // address of the operation to go on with, in another block
 	args   [maxArgs]arg
 	argc   int
 	note   string
@@ -124,6 +125,11 @@ func (p *Program) CallInto(result Cell, nr int, args ...any) {
 // Jump goes to l.
 func (p *Program) Jump(l Label) {
 	p.add(op{nr: opJumpIf, fail: l}, []any{0, 0, 0})
+}
+
+// Enter goes on with the first operation of the block at an address.
+func (p *Program) Enter(address uint32) {
+	p.add(op{nr: opJumpIf, fail: Next, enter: opAddress(address, 0)}, []any{0, 0, 0})
 }
 
 // JumpIf goes to l when c&mask equals value.
