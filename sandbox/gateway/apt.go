@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -54,11 +57,48 @@ func (a *apt) from(ctx context.Context, r *request, up *Upstream, path []string)
 		if err := r.tell(m[1], m[2], base); err != nil {
 			return answer{}, err
 		}
-		return a.g.artefact(ctx, artefact{
-			eco: "apt", name: m[1], version: m[2], file: base, url: addr, up: up, kind: "application/vnd.debian.binary-package",
-		}, r.entry)
+		return a.deb(ctx, r, artefact{
+			eco: "apt", name: m[1], version: m[2], file: base, url: addr, up: up, check: isDeb,
+			kind: "application/vnd.debian.binary-package",
+		})
 	}
 	return a.index(ctx, r, up, path, addr)
+}
+
+// deb serves a package. When apt asks for the same one again it did not like
+// what it got, so the archive is asked again as well.
+func (a *apt) deb(ctx context.Context, r *request, d artefact) (answer, error) {
+	if r.whole && r.sess.again(d.url) && !a.g.opts.Offline {
+		a.g.store.forget(d.blob())
+	}
+	return a.g.artefact(ctx, d, r.entry)
+}
+
+// isDeb looks at the first bytes: networks that want a log-in answer plain
+// http with a page of theirs.
+func isDeb(_ context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var magic [8]byte
+	if _, err := io.ReadFull(f, magic[:]); err != nil || string(magic[:]) != "!<arch>\n" {
+		return "", notFromArchive()
+	}
+	return "", nil
+}
+
+func notFromArchive() error {
+	return refuse(statusFailed, "the answer is not from the archive; does this network want you to log in?")
+}
+
+// aptShape refuses web pages in the place of indexes.
+func aptShape(_ pageHead, body []byte) ([]byte, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")) {
+		return nil, notFromArchive()
+	}
+	return body, nil
 }
 
 func (a *apt) index(ctx context.Context, r *request, up *Upstream, path []string, addr string) (answer, error) {
@@ -78,7 +118,7 @@ func (a *apt) index(ctx context.Context, r *request, up *Upstream, path []string
 	}
 	// Only the release files may be used without asking: the others must fit them.
 	pg, err := a.g.page(ctx, wanted{
-		eco: "apt", name: strings.Join(path, "/"), url: addr, up: up, renew: !strings.Contains(base, "Release"),
+		eco: "apt", name: strings.Join(path, "/"), url: addr, up: up, renew: !strings.Contains(base, "Release"), shape: aptShape,
 	})
 	if err != nil {
 		if unreachable(err) {

@@ -67,8 +67,8 @@ func (c *cargo) check(r *request, name, version, file string) error {
 	return r.tell(name, version, file)
 }
 
-func (c *cargo) page(ctx context.Context, name string, renew bool) (*page, error) {
-	pg, err := c.g.page(ctx, wanted{eco: "cargo", name: strings.ToLower(name), url: c.up.join(cratePath(name)), up: &c.up, renew: renew})
+func (c *cargo) page(ctx context.Context, name string, renew, anyAge bool) (*page, error) {
+	pg, err := c.g.page(ctx, wanted{eco: "cargo", name: strings.ToLower(name), url: c.up.join(cratePath(name)), up: &c.up, renew: renew, anyAge: anyAge})
 	if err != nil && unreachable(err) {
 		return nil, c.g.absent("cargo", name, err)
 	}
@@ -79,7 +79,7 @@ func (c *cargo) index(ctx context.Context, r *request, name string) (answer, err
 	if err := c.check(r, name, "", ""); err != nil {
 		return answer{}, err
 	}
-	pg, err := c.page(ctx, name, false)
+	pg, err := c.page(ctx, name, false, false)
 	if err != nil {
 		return answer{}, err
 	}
@@ -129,7 +129,7 @@ func (c *cargo) file(ctx context.Context, r *request, name, version string) (ans
 
 func (c *cargo) find(ctx context.Context, name, version string) (crate, error) {
 	for _, renew := range []bool{false, true} {
-		pg, err := c.page(ctx, name, renew)
+		pg, err := c.page(ctx, name, renew, !renew)
 		if err != nil {
 			return crate{}, err
 		}

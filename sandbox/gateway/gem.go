@@ -46,8 +46,8 @@ func (m *gem) serve(ctx context.Context, r *request) (answer, error) {
 	return notOurs(r)
 }
 
-func (m *gem) page(ctx context.Context, name, path string, renew bool) (*page, error) {
-	pg, err := m.g.page(ctx, wanted{eco: "gem", name: name, url: m.up.join(path), up: &m.up, renew: renew})
+func (m *gem) page(ctx context.Context, name, path string, renew, anyAge bool) (*page, error) {
+	pg, err := m.g.page(ctx, wanted{eco: "gem", name: name, url: m.up.join(path), up: &m.up, renew: renew, anyAge: anyAge})
 	if err != nil && unreachable(err) {
 		return nil, m.g.absent("gem", name, err)
 	}
@@ -55,7 +55,7 @@ func (m *gem) page(ctx context.Context, name, path string, renew bool) (*page, e
 }
 
 func (m *gem) index(ctx context.Context, r *request, name, path string) (answer, error) {
-	pg, err := m.page(ctx, name, path, false)
+	pg, err := m.page(ctx, name, path, false, false)
 	if err != nil {
 		return answer{}, err
 	}
@@ -107,7 +107,7 @@ func (m *gem) find(ctx context.Context, r *request, full, file string) (artefact
 // sum gives the checksum of a version, or nothing when there is none.
 func (m *gem) sum(ctx context.Context, name, version string) (string, error) {
 	for _, renew := range []bool{false, true} {
-		pg, err := m.page(ctx, name, "info/"+name, renew)
+		pg, err := m.page(ctx, name, "info/"+name, renew, !renew)
 		if err != nil {
 			if asRefusal(err).status == statusAbsent && !m.g.opts.Offline {
 				return "", nil

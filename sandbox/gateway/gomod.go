@@ -257,7 +257,7 @@ func (m *gomod) sumPage(ctx context.Context, rest, about string) (*page, error) 
 		}
 		up, base = nil, m.sumHome()
 	}
-	w := wanted{eco: "go", name: about, url: base + "/" + rest, up: up, forever: sumTile.MatchString(rest) && !strings.Contains(rest, ".p/")}
+	w := wanted{eco: "go", name: about, url: base + "/" + rest, up: up, anyAge: sumTile.MatchString(rest) && !strings.Contains(rest, ".p/")}
 	return m.g.page(ctx, w)
 }
 

@@ -17,6 +17,7 @@ type request struct {
 	method string
 	path   []string // unescaped elements after the ecosystem
 	accept string
+	whole  bool   // no part of the resource is asked for, and it is not a HEAD
 	base   string // address of the ecosystem as the client sees it
 	sess   *served
 	entry  *Entry
@@ -82,7 +83,8 @@ func (s *served) answer(r *http.Request, e *Entry) (answer, error) {
 	}
 	return a.serve(r.Context(), &request{
 		method: r.Method, path: path[1:], accept: r.Header.Get("Accept"),
-		base: "http://" + r.Host + "/" + path[0], sess: s, entry: e,
+		whole: r.Method == http.MethodGet && r.Header.Get("Range") == "",
+		base:  "http://" + r.Host + "/" + path[0], sess: s, entry: e,
 	})
 }
 

@@ -65,7 +65,10 @@ func (n *npm) document(ctx context.Context, r *request, name string) (answer, er
 	}
 	pg, err := n.page(ctx, name, accept, false)
 	if err != nil {
-		return answer{}, err
+		var ok bool
+		if pg, ok = n.otherForm(name, accept); !ok {
+			return answer{}, err
+		}
 	}
 	r.entry.Hit, r.entry.Stale = pg.hit, pg.stale
 	body := pg.body
@@ -75,6 +78,19 @@ func (n *npm) document(ctx context.Context, r *request, name string) (answer, er
 		}
 	}
 	return bytesAnswer(kind, npmRewrite(body, r.base+"/"+name+"/-/")), nil
+}
+
+// otherForm gives the form of a page that was not asked for: better than none.
+func (n *npm) otherForm(name, accept string) (*page, bool) {
+	other := npmLong
+	if accept == npmLong {
+		other = npmEither
+	}
+	pg, ok := n.g.have(n.wanted(name, other, false))
+	if ok {
+		pg.stale = true
+	}
+	return pg, ok
 }
 
 func unreadable(name string, err error) error {
@@ -87,11 +103,15 @@ func (n *npm) here(name string, v npmVersionDoc) bool {
 	return err == nil && n.g.store.has(a.blob())
 }
 
-func (n *npm) page(ctx context.Context, name, accept string, renew bool) (*page, error) {
-	pg, err := n.g.page(ctx, wanted{
+func (n *npm) wanted(name, accept string, renew bool) wanted {
+	return wanted{
 		eco: "npm", name: name, url: n.up.join(strings.Replace(name, "/", "%2f", 1)), up: &n.up, accept: accept, renew: renew,
 		shape: npmShape,
-	})
+	}
+}
+
+func (n *npm) page(ctx context.Context, name, accept string, renew bool) (*page, error) {
+	pg, err := n.g.page(ctx, n.wanted(name, accept, renew))
 	if err != nil && unreachable(err) {
 		return nil, n.g.absent("npm", name, err)
 	}
@@ -117,27 +137,24 @@ func (n *npm) tarball(ctx context.Context, r *request, name, file string) (answe
 	return n.g.artefact(ctx, a, r.entry)
 }
 
-// find looks a file up in the package's page: the short form, the long one
-// when only that is here, and the index's newest when neither knows the file.
+// find looks a file up in the package's page: in whichever form is here, and
+// in the index's newest when none knows the file.
 func (n *npm) find(ctx context.Context, name, version, file string) (artefact, error) {
-	var last error
-	for _, try := range []struct {
-		accept string
-		renew  bool
-	}{{npmEither, false}, {npmLong, false}, {npmEither, true}} {
-		pg, err := n.page(ctx, name, try.accept, try.renew)
-		if err == nil {
-			v, ok := npmFind(pg.body, name, version, file)
-			if ok {
+	for _, accept := range []string{npmLong, npmEither} {
+		if pg, ok := n.g.have(n.wanted(name, accept, false)); ok {
+			if v, ok := npmFind(pg.body, name, version, file); ok {
 				return n.artefact(name, v)
 			}
-			err = refuse(statusAbsent, "the index has no %s", file)
-		}
-		if last == nil {
-			last = err
 		}
 	}
-	return artefact{}, last
+	pg, err := n.page(ctx, name, npmEither, true)
+	if err != nil {
+		return artefact{}, err
+	}
+	if v, ok := npmFind(pg.body, name, version, file); ok {
+		return n.artefact(name, v)
+	}
+	return artefact{}, refuse(statusAbsent, "the index has no %s", file)
 }
 
 func (n *npm) artefact(name string, v npmVersionDoc) (artefact, error) {

@@ -46,18 +46,29 @@ type wanted struct {
 	up                     *Upstream
 	// renew asks the upstream although the page is fresh.
 	renew bool
-	// forever says that the page never changes.
-	forever bool
+	// anyAge takes a page from the cache however old it is: for pages that
+	// never change, and for what a page says about a version.
+	anyAge bool
 	// shape turns the upstream's page into what is kept; nil keeps it.
 	shape func(head pageHead, body []byte) ([]byte, error)
 }
 
 func (w wanted) key() string { return w.eco + "\n" + w.url + "\n" + w.accept }
 
+// have gives a page of any age if it is in the cache.
+func (g *Gateway) have(w wanted) (*page, bool) {
+	p, err := g.store.page(w)
+	if err != nil {
+		return nil, false
+	}
+	p.hit = true
+	return p, true
+}
+
 // page gives a page from the cache or from the upstream. Pages that the
 // upstream cannot deliver now are served as they were.
 func (g *Gateway) page(ctx context.Context, w wanted) (*page, error) {
-	v, err, _ := g.flight.Do("page\n"+w.key()+strconv.FormatBool(w.renew), func() (any, error) {
+	v, err, _ := g.flight.Do(fmt.Sprint("page\n", w.key(), w.renew, w.anyAge), func() (any, error) {
 		return g.freshPage(g.life, w)
 	})
 	if err != nil {
@@ -68,7 +79,7 @@ func (g *Gateway) page(ctx context.Context, w wanted) (*page, error) {
 
 func (g *Gateway) freshPage(ctx context.Context, w wanted) (*page, error) {
 	have, err := g.store.page(w)
-	if err == nil && !w.renew && (w.forever || g.fresh(have)) {
+	if err == nil && !w.renew && (w.anyAge || g.fresh(have)) {
 		have.hit = true
 		return have, nil
 	}
@@ -131,6 +142,10 @@ func (g *Gateway) keepPage(w wanted, resp *http.Response) (*page, error) {
 	}}
 	if w.shape != nil {
 		if p.body, err = w.shape(p.head, body); err != nil {
+			var r *refusal
+			if errors.As(err, &r) {
+				return nil, err
+			}
 			return nil, refuse(statusFailed, "the index's page for %s cannot be read: %v", w.name, err)
 		}
 	}
@@ -143,6 +158,10 @@ func readPage(resp *http.Response, max int64) ([]byte, error) {
 	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		z, err := gzip.NewReader(bufio.NewReader(resp.Body))
 		if err != nil {
+			var r *refusal
+			if errors.As(err, &r) {
+				return nil, err
+			}
 			return nil, refuse(statusFailed, "the index's page is not the gzip that it says: %v", err)
 		}
 		src = z

@@ -70,7 +70,7 @@ func (p *pip) index(ctx context.Context, r *request, raw string) (answer, error)
 	if err != nil {
 		return answer{}, err
 	}
-	files, pg, err := p.files(ctx, name, false)
+	files, pg, err := p.files(ctx, wanted{name: name})
 	if err != nil {
 		return answer{}, err
 	}
@@ -97,12 +97,11 @@ func (p *pip) here(files []pipFile) []pipFile {
 }
 
 // files are those of a project, from the cache or the index.
-func (p *pip) files(ctx context.Context, name string, renew bool) ([]pipFile, *page, error) {
-	w := wanted{
-		eco: "pip", name: name, url: p.up.join(name, ""), up: &p.up, renew: renew,
-		accept: pipJSON + ", " + pipHTML + ";q=0.2, text/html;q=0.1",
-		shape:  func(h pageHead, body []byte) ([]byte, error) { return shapePip(name, h, body) },
-	}
+func (p *pip) files(ctx context.Context, w wanted) ([]pipFile, *page, error) {
+	name := w.name
+	w.eco, w.url, w.up = "pip", p.up.join(name, ""), &p.up
+	w.accept = pipJSON + ", " + pipHTML + ";q=0.2, text/html;q=0.1"
+	w.shape = func(h pageHead, body []byte) ([]byte, error) { return shapePip(name, h, body) }
 	pg, err := p.g.page(ctx, w)
 	if err != nil {
 		if unreachable(err) {
@@ -162,7 +161,7 @@ func (p *pip) artefact(name string, f pipFile) artefact {
 // page does not know it.
 func (p *pip) find(ctx context.Context, name, file string) (pipFile, error) {
 	for _, renew := range []bool{false, true} {
-		files, pg, err := p.files(ctx, name, renew)
+		files, pg, err := p.files(ctx, wanted{name: name, renew: renew, anyAge: !renew})
 		if err != nil {
 			return pipFile{}, err
 		}

@@ -31,7 +31,7 @@ func (g *Gateway) Serve(l net.Listener) error { return g.ServeSession(l, Session
 
 // ServeSession is Serve with a session's own rules.
 func (g *Gateway) ServeSession(l net.Listener, s Session) error {
-	v := &served{g: g, Session: s, names: map[string]bool{}, clients: g.limits.Clients}
+	v := &served{g: g, Session: s, names: map[string]bool{}, served: map[string]bool{}, clients: g.limits.Clients}
 	srv := &http.Server{
 		Handler: v, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: g.limits.FileTime + time.Minute, IdleTimeout: 2 * time.Minute,
@@ -65,6 +65,7 @@ type served struct {
 	misses   int
 	bytes    int64
 	names    map[string]bool
+	served   map[string]bool // artefacts without a hash, by address
 }
 
 // request counts a request.
@@ -104,6 +105,15 @@ func (s *served) name(eco, name string) error {
 		return refuse(statusPolicy, "%s", err)
 	}
 	return nil
+}
+
+// again notes that an artefact is served whole, and says whether it was before.
+func (s *served) again(addr string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.served[addr]
+	s.served[addr] = true
+	return before
 }
 
 func (s *served) done(e Entry) {

@@ -79,6 +79,9 @@ func (s *store) blob(b sum) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
+// forget removes an artefact, so that it is fetched again.
+func (s *store) forget(b sum) { _ = os.Remove(s.blobPath(b)) }
+
 func (s *store) has(b sum) bool {
 	if b.none() {
 		return false
