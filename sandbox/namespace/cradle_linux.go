@@ -164,6 +164,11 @@ func (c *cradle) receive() (reported, error) {
 	var failed error
 	err = raw.Read(func(fd uintptr) bool {
 		n, oobn, _, _, failed = unix.Recvmsg(int(fd), buffer, control, unix.MSG_CMSG_CLOEXEC)
+		if failed == nil && n == 0 {
+			// The kernel may see the channel empty, then a last message and the
+			// end arrive, and then report the end: only a second look is sure.
+			n, oobn, _, _, failed = unix.Recvmsg(int(fd), buffer, control, unix.MSG_CMSG_CLOEXEC)
+		}
 		return !errors.Is(failed, unix.EAGAIN)
 	})
 	if err = errors.Join(err, failed); err != nil {
