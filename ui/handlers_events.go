@@ -12,6 +12,9 @@ import (
 // frameTime is the pace of everything that moves.
 const frameTime = 100 * time.Millisecond
 
+// flowFrame is the pace while gold runs along a seam.
+const flowFrame = 33 * time.Millisecond
+
 func (m *model) onEvents(batch []event.Event) tea.Cmd {
 	m.apply(batch)
 	return tea.Batch(m.wait(), m.animate())
@@ -26,6 +29,7 @@ func (m *model) apply(batch []event.Event) {
 	if m.past == nil {
 		m.narrate(batch)
 	}
+	m.tickPanes()
 	m.live.apply(batch)
 	m.tickPanes()
 	m.askNext()
@@ -43,8 +47,10 @@ func (m *model) narrate(events []event.Event) {
 
 // tickPanes tells the panes what time it is, in the past too.
 func (m *model) tickPanes() {
-	for _, p := range m.live.panes() {
+	for i, p := range m.live.panes() {
 		p.Tick(m.now)
+		p.Beat(m.now)
+		m.panes()[i].Beat(m.now)
 	}
 	if m.past != nil {
 		m.reason.Tick(m.state.Now)
@@ -83,12 +89,16 @@ func (m *model) animate() tea.Cmd {
 		return nil
 	}
 	m.ticking = true
-	return tea.Tick(frameTime, func(time.Time) tea.Msg { return tickMsg{} })
+	pace := frameTime
+	if m.timeline.Flowing() {
+		pace = flowFrame
+	}
+	return tea.Tick(pace, func(time.Time) tea.Msg { return tickMsg{} })
 }
 
 // moves says that something on the screen changes with time.
 func (m *model) moves() bool {
-	return m.busy() || m.toast != "" || m.playing() || m.show.on && m.now.Sub(m.show.keyAt) <= keyTime
+	return m.timeline.Flowing() || m.busy() || m.toast != "" || m.playing() || m.show.on && m.now.Sub(m.show.keyAt) <= keyTime
 }
 
 // toastTime is how long a short message stays.

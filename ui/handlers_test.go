@@ -532,3 +532,37 @@ func TestPresenter(t *testing.T) {
 	r.press("alt+p")
 	r.hides("The box was born in 3 ms.")
 }
+
+func TestGoldRunsAlongANewSeam(t *testing.T) {
+	t.Parallel()
+	beats := demo.Plot()
+	events := demo.Events(beats)
+	seam := 0
+	for i, b := range beats {
+		if _, ok := b.Body.(event.Seam); ok {
+			seam = i
+		}
+	}
+	r := newRig(t, 120, 40, beats[:seam])
+	r.o.Reduced = false
+	r.live.flow()
+	r.Update(eventsMsg(events[seam:]))
+	gold := func() int { return strings.Count(r.screen(), "━") }
+	last := gold()
+	start := last
+	for range 8 {
+		r.now = r.now.Add(100 * time.Millisecond)
+		r.Update(tickMsg{})
+		if n := gold(); n < last {
+			t.Errorf("the gold goes back from %d to %d", last, n)
+		} else {
+			last = n
+		}
+	}
+	if full := strings.Count(newRig(t, 120, 40, beats).screen(), "━"); last != full || start >= full/2 {
+		t.Errorf("it runs from %d to %d cells of %d", start, last, full)
+	}
+	if r.timeline.Flowing() || r.ticking && r.animate() != nil {
+		t.Error("it never ends")
+	}
+}

@@ -88,6 +88,9 @@ func newModel(o Options) (*model, error) {
 	if o.Replay {
 		m.startReplay()
 	}
+	if !o.Reduced {
+		m.live.flow()
+	}
 	return m, nil
 }
 
@@ -111,6 +114,13 @@ func (s *screen) apply(events []event.Event) {
 	for _, p := range s.panes() {
 		p.Sync(s.state)
 	}
+}
+
+// flow lets the gold run along the seams to come.
+func (s *screen) flow() {
+	s.reason.Flow()
+	s.sandbox.Flow()
+	s.timeline.Flow()
 }
 
 // panes are the three, in their order on the screen.

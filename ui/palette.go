@@ -208,7 +208,7 @@ func (p *themePicker) Title() string { return "Themes" }
 func (p *themePicker) Size() (int, bool) { return 36, true }
 
 // Hint implements dialog.
-func (p *themePicker) Hint() string { return "Up/Down try · Enter keep · Esc no" }
+func (p *themePicker) Hint() string { return "Enter keep · Esc back" }
 
 // Rows implements dialog.
 func (p *themePicker) Rows(l *look.Look, w, h int) []cell.Row {

@@ -99,6 +99,7 @@ func (m *model) travel(n int) {
 	default:
 		from = m.past.at
 	}
+	m.tickPanes()
 	m.foldInto(from, n)
 	m.narrate(m.history.events[max(from, n-50):n])
 	m.past.at = n
@@ -118,6 +119,8 @@ func (m *model) enter() {
 	s.timeline.Like(m.timeline)
 	if !m.o.Replay {
 		s.timeline = m.live.timeline
+	} else if !m.o.Reduced {
+		s.flow()
 	}
 	m.screen = s
 }

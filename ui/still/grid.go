@@ -75,25 +75,23 @@ func plainStyle(t themes.Theme) style {
 	return style{fg: solid(t, themes.Text), bg: solid(t, themes.Background)}
 }
 
-// apply reads the parameters of a colour sequence. Every sequence of a frame
-// begins anew.
+// apply reads the parameters of a colour sequence.
 func (s style) apply(params string, t themes.Theme) style {
-	s = plainStyle(t)
 	fields := strings.Split(params, ";")
 	reverse := false
 	for i := 0; i < len(fields); i++ {
 		n, _ := strconv.Atoi(fields[i]) // a missing number is 0
 		switch {
-		case n == 1:
-			s.bold = true
-		case n == 2:
-			s.faint = true
-		case n == 3:
-			s.italic = true
-		case n == 4:
-			s.underline = true
+		case n == 0:
+			s = plainStyle(t)
 		case n == 7:
 			reverse = true
+		case n == 39:
+			s.fg = solid(t, themes.Text)
+		case n == 49:
+			s.bg = solid(t, themes.Background)
+		case n < 30:
+			s.weigh(n)
 		case n == 38 || n == 48:
 			colour, used := extended(fields[i+1:])
 			i += used
@@ -112,6 +110,26 @@ func (s style) apply(params string, t themes.Theme) style {
 		s.fg, s.bg = s.bg, s.fg
 	}
 	return s
+}
+
+// weigh reads a parameter that sets or ends a weight.
+func (s *style) weigh(n int) {
+	switch n {
+	case 1:
+		s.bold = true
+	case 2:
+		s.faint = true
+	case 3:
+		s.italic = true
+	case 4:
+		s.underline = true
+	case 22:
+		s.bold, s.faint = false, false
+	case 23:
+		s.italic = false
+	case 24:
+		s.underline = false
+	}
 }
 
 // extended reads "2;r;g;b" or "5;n".

@@ -181,6 +181,12 @@ func Truncate(s string, width int) string {
 	return head + "…"
 }
 
+// Head is the start of safe text, at most width cells of it.
+func Head(s string, width int) string {
+	head, _ := cut(s, width)
+	return head
+}
+
 // cut splits safe text so that head has at most width cells.
 func cut(s string, width int) (head, tail string) {
 	if plain(s) {

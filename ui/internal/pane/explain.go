@@ -119,7 +119,7 @@ func (p *Timeline) explainRemedy(n *node, w int) []cell.Row {
 }
 
 func (p *Timeline) explainSeam(s *event.Seam, w int) []cell.Row {
-	rows := Seam(p.l, w, "seam", s.Took)
+	rows := Seam(p.l, w, "seam", s.Took, 1)
 	rows = append(rows, paragraphs(p.l.Text, w, s.Text)...)
 	for _, f := range s.Failures {
 		rows = append(rows, p.listed(look.Failed, f, w)...)

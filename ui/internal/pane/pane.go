@@ -22,6 +22,8 @@ type Pane interface {
 	Sync(*event.State)
 	// Tick sets the time that running things are measured against.
 	Tick(now time.Time)
+	// Beat tells the time of the reader, which is another in a replay.
+	Beat(now time.Time)
 	// Resize sets the inner size, in cells.
 	Resize(w, h int)
 	Restyle(*look.Look)
@@ -50,6 +52,7 @@ type Pane interface {
 
 // base is what the panes share.
 type base struct {
+	glow
 	view scroll.View
 	w, h int
 	l    *look.Look

@@ -76,6 +76,7 @@ func (p *Reason) Sync(s *event.State) {
 		if p.old(st) {
 			continue
 		}
+		p.see(st)
 		t := p.index[st]
 		if t == nil {
 			p.takeNotes(s, st.FirstSeq)
@@ -228,7 +229,7 @@ func (p *Reason) Rows(id scroll.ID) []string {
 	if i >= p.size(t, which) {
 		return nil
 	}
-	frozen := t.st != nil && over(t.st) && which != partThinkHead || which == partThink && i < t.think().Len()-2 || which == partText && i < t.text().Len()-2
+	frozen := t.st != nil && over(t.st) && which != partThinkHead && (which != partEnd || p.gilded(t.st)) || which == partThink && i < t.think().Len()-2 || which == partText && i < t.text().Len()-2
 	if !frozen {
 		return p.draw(t, which, i)
 	}
@@ -337,7 +338,7 @@ func (p *Reason) end(t *thought, w int) []cell.Row {
 		return []cell.Row{nil}
 	}
 	if st.Seam != nil {
-		return append(append([]cell.Row{nil}, Seam(p.l, w, st.Seam.Text, st.Seam.Took)...), nil)
+		return append(append([]cell.Row{nil}, Seam(p.l, w, st.Seam.Text, st.Seam.Took, p.gilt(st))...), nil)
 	}
 	face := p.l.Face(stepStatus(st))
 	text := face.Glyph + " " + face.Word

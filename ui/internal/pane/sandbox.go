@@ -77,6 +77,7 @@ func (p *Sandbox) Sync(s *event.State) {
 		if p.old(st) {
 			continue
 		}
+		p.see(st)
 		for _, a := range st.Attempts {
 			p.attempt(st, a)
 		}
@@ -220,7 +221,7 @@ func (p *Sandbox) fixed(i int, s *section, row int) []string {
 		return kept.rows
 	}
 	rows := render(p.part(i, s, row), p.w, p.l)
-	if over(s.step) {
+	if over(s.step) && p.gilded(s.step) {
 		*kept = cached{rows, p.w, p.l.Gen}
 	}
 	return rows
@@ -311,7 +312,7 @@ func (p *Sandbox) failure(s *section) []cell.Row {
 // mending is the remedies of a failure, and the gold line once they held.
 func (p *Sandbox) mending(s *section) []cell.Row {
 	if p.mended(s) {
-		return indent(p.l, Seam(p.l, p.w-2, p.seamText(s), p.seamTime(s)))
+		return indent(p.l, Seam(p.l, p.w-2, p.seamText(s), p.seamTime(s), p.gilt(s.step)))
 	}
 	var rows []cell.Row
 	for _, r := range s.attempt.Remedies {

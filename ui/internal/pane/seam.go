@@ -13,13 +13,13 @@ import (
 )
 
 // Seam draws a seam: the gold line with its text in it, or below it where the
-// line is too short.
-func Seam(l *look.Look, w int, text string, took time.Duration) []cell.Row {
+// line is too short. A part below 1 leaves the rest of the line as a crack.
+func Seam(l *look.Look, w int, text string, took time.Duration, part float64) []cell.Row {
 	text = cell.Safe(text)
 	if cell.Width(text)+cell.Width(look.Duration(took))+10 <= w {
-		return []cell.Row{goldLine(l, w, text, took)}
+		return []cell.Row{flow(l, goldLine(l, w, text, took), w, part)}
 	}
-	rows := []cell.Row{goldLine(l, w, l.Face(look.Mended).Word, took)}
+	rows := []cell.Row{flow(l, goldLine(l, w, l.Face(look.Mended).Word, took), w, part)}
 	return append(rows, cell.WrapWords([]cell.Span{cell.S(l.GoldText, text)}, w, nil)...)
 }
 
@@ -45,6 +45,25 @@ func goldLine(l *look.Look, w int, text string, took time.Duration) cell.Row {
 		row = append(row, cell.S(l.Gold, after))
 	}
 	return row
+}
+
+// flow shows the first part of a gold line, and the crack that is left.
+func flow(l *look.Look, row cell.Row, w int, part float64) cell.Row {
+	gold := int(part * float64(w))
+	if gold >= w {
+		return row
+	}
+	out := cell.Row{}
+	for _, s := range row {
+		n := cell.Width(s.Text)
+		if n > gold {
+			s.Text, n = cell.Head(s.Text, gold), gold
+		}
+		if gold -= n; s.Text != "" {
+			out = append(out, s)
+		}
+	}
+	return append(out, cell.S(l.Border, strings.Repeat(l.Glyphs.H, w-out.Width())))
 }
 
 // shades is the number of steps from deep to bright gold.

@@ -76,6 +76,7 @@ func (p *Timeline) Sync(s *event.State) {
 		if p.old(st) {
 			continue
 		}
+		p.see(st)
 		b := p.index[st]
 		if b == nil {
 			b = &branch{st: st}
@@ -187,7 +188,7 @@ func (p *Timeline) Rows(id scroll.ID) []string {
 		return p.highlight(n)
 	}
 	b, _ := split(id)
-	if !p.steps[b].final || n.kind == stepNode || p.later(n) {
+	if !p.steps[b].final || n.kind == stepNode || p.later(n) || n.kind == seamNode && !p.gilded(n.st) {
 		return p.render(n, p.steps[b].folded)
 	}
 	if n.rows == nil || n.width != p.w || n.gen != p.l.Gen {

@@ -30,7 +30,7 @@ func (p *Timeline) draw(n *node, folded bool) []cell.Row {
 	case remedyNode:
 		return p.remedy(n)
 	case seamNode:
-		return Seam(p.l, p.inner(), n.st.Seam.Text, n.st.Seam.Took)
+		return Seam(p.l, p.inner(), n.st.Seam.Text, n.st.Seam.Took, p.gilt(n.st))
 	case checkNode:
 		face := p.l.Face(look.Saved)
 		text := face.Word

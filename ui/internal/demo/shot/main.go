@@ -4,7 +4,9 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 
 	"kintsugi/agent/event"
 	"kintsugi/themes"
@@ -18,6 +20,7 @@ func main() {
 	story := flag.String("story", "plot", "plot, running, ask, hard")
 	w, h := flag.Int("w", 120, "columns"), flag.Int("h", 34, "rows")
 	selected := flag.Bool("select", false, "explain an entry of the timeline")
+	in := flag.Bool("in", false, "draw a screen that was captured from a terminal, from standard input")
 	flag.Parse()
 	t, err := themes.Load(*theme, nil)
 	if err != nil {
@@ -29,6 +32,10 @@ func main() {
 	frame := still.Frame(state, *w, *h, t)
 	if *selected {
 		frame = ui.Still(state, ui.StillOptions{Width: *w, Height: *h, Theme: t, Now: state.Now, Select: true})
+	}
+	if *in {
+		text, _ := io.ReadAll(os.Stdin)
+		frame = strings.TrimRight(string(text), "\n")
 	}
 	_, _ = os.Stdout.Write(still.SVG(frame, t, "Kintsugi"))
 }
