@@ -81,6 +81,9 @@ func (m *model) onClick(l layout, x, y int) {
 	}
 	r := l.panes[at-inReason]
 	m.drag = drag{text: at, anchor: pane.Spot{X: x - r.x - 1, Y: y - r.y - 1}}
+	if at == inReason && m.reason.Click(y-r.y-1) {
+		return
+	}
 	if at == inTimeline && m.timeline.Click(y-r.y-1) {
 		m.linked()
 	}

@@ -566,3 +566,29 @@ func TestGoldRunsAlongANewSeam(t *testing.T) {
 		t.Error("it never ends")
 	}
 }
+
+func TestThinkingUnfolds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 120, 40, demo.Plot())
+	r.hides("group by month and plot the means")
+	r.click(r.find("∴ thought, 27 words"))
+	r.shows("group by", "∴ thinking ▾", "∴ thought, 5 words ▸")
+	r.click(r.find("∴ thinking"))
+	r.shows("∴ thought, 27 words ▸")
+	r.press("alt+1", "t")
+	r.shows("is the natural tool.", "July has the highest mean.")
+	r.press("t")
+	r.shows("thinking is folded")
+	r.hides("July has the highest mean.")
+}
+
+func TestWholePrograms(t *testing.T) {
+	t.Parallel()
+	code := strings.Repeat("print(1)\n", 30) + "print('end')\n"
+	r := newRig(t, 120, 50, []demo.Beat{{Body: event.StepStart{Step: 1}}, {Body: event.Call{Step: 1, Tool: "python", Text: code, Origin: "model"}}, {Body: event.StepEnd{Step: 1}}})
+	r.shows("… 19 more lines")
+	r.press("alt+1", "o")
+	r.shows("print('end')")
+	r.press("o")
+	r.hides("print('end')")
+}

@@ -109,6 +109,7 @@ func (m *model) isPresent() string {
 func viewBindings() []binding {
 	return []binding{
 		{id: "density", keys: []string{"t"}, help: "show thinking: while it runs, always, never", short: "thinking", scope: onReason, do: (*model).toggleThinking},
+		{id: "whole", keys: []string{"o"}, help: "show whole programs, or their first lines", short: "whole code", scope: onReason, do: act(func(m *model) { m.reason.ToggleWhole() })},
 		{id: "follow", keys: []string{"f"}, help: "pause, or follow the output", short: "pause", scope: onSandbox, do: act(func(m *model) { m.sandbox.Pause() })},
 		{id: "verbose", keys: []string{"v"}, help: "show what installers print", short: "installers", scope: onSandbox, do: act((*model).toggleVerbose)},
 		{id: "detail", keys: []string{"enter"}, help: "explain the entry, and show its place in the other panes", short: "explain", scope: onTimeline, do: (*model).openDetail, unless: (*model).nothingSelected},

@@ -47,7 +47,7 @@ func (p *Timeline) dim(rows []cell.Row) []cell.Row {
 }
 
 // Like takes over how another pane shows things, not where it looks.
-func (p *Reason) Like(o *Reason) { p.density = o.density }
+func (p *Reason) Like(o *Reason) { p.density, p.whole = o.density, o.whole }
 
 // Like takes over how another pane shows things, not where it looks.
 func (p *Sandbox) Like(o *Sandbox) { p.verbose = o.verbose }

@@ -27,6 +27,7 @@ type Reason struct {
 	index   map[*event.Step]*thought
 	notes   int // notes of the state taken over
 	density Thinking
+	whole   bool // programs are shown to their end
 	lesson  string
 	model   event.Model
 }
@@ -39,6 +40,7 @@ type thought struct {
 	nt, nx            int // chunks taken over
 	words             int
 	done              bool // answered from the step's answer
+	flip              bool // the user wants its thinking the other way
 	cache             map[scroll.ID]cached
 }
 
@@ -52,6 +54,7 @@ const (
 	partTask = iota
 	partThinkHead
 	partThink
+	partGap
 	partText
 	partCall
 	partNote
@@ -142,6 +145,8 @@ func (p *Reason) size(t *thought, which int) int {
 			return 0
 		}
 		return t.think().Len()
+	case partGap:
+		return one(!t.think().Empty() && !p.folded(t))
 	case partText:
 		return t.text().Len()
 	case partCall:
@@ -161,13 +166,11 @@ func one(yes bool) int {
 
 // folded says whether a chain of thought is hidden behind its head.
 func (p *Reason) folded(t *thought) bool {
-	switch p.density {
-	case All:
-		return false
-	case Hidden:
-		return true
+	folded := p.density == Hidden
+	if p.density == Auto {
+		folded = over(t.st) || len(t.st.Calls) > 0 || !t.text().Empty()
 	}
-	return over(t.st) || len(t.st.Calls) > 0 || !t.text().Empty()
+	return folded != t.flip
 }
 
 // First implements scroll.Source.
@@ -229,7 +232,7 @@ func (p *Reason) Rows(id scroll.ID) []string {
 	if i >= p.size(t, which) {
 		return nil
 	}
-	frozen := t.st != nil && over(t.st) && which != partThinkHead && (which != partEnd || p.gilded(t.st)) || which == partThink && i < t.think().Len()-2 || which == partText && i < t.text().Len()-2
+	frozen := t.st != nil && over(t.st) && which != partThinkHead && which != partGap && (which != partEnd || p.gilded(t.st)) || which == partThink && i < t.think().Len()-2 || which == partText && i < t.text().Len()-2
 	if !frozen {
 		return p.draw(t, which, i)
 	}
@@ -267,6 +270,8 @@ func (p *Reason) rows(t *thought, which, i, w int) []cell.Row {
 		return p.task(t, w)
 	case partThinkHead:
 		return []cell.Row{p.thinkHead(t)}
+	case partGap:
+		return []cell.Row{nil}
 	case partCall:
 		return p.call(t.st.Calls[i], w)
 	case partNote:
@@ -317,7 +322,7 @@ func (p *Reason) call(c event.Call, w int) []cell.Row {
 	}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	for i, line := range lines {
-		if i == codeLines {
+		if i == codeLines && !p.whole {
 			rows = append(rows, cell.Row{cell.S(p.l.Faint, g.V+" "), cell.S(p.l.Muted, "… "+look.Plural(len(lines)-i, "more line"))})
 			break
 		}
@@ -406,6 +411,31 @@ func (p *Reason) Thinking() Thinking { return p.density }
 
 // SetThinking sets the way in which thinking is shown.
 func (p *Reason) SetThinking(t Thinking) { p.density = t }
+
+// ToggleWhole shows programs to their end, or their first lines.
+func (p *Reason) ToggleWhole() bool {
+	p.whole = !p.whole
+	for _, t := range p.entries {
+		clear(t.cache)
+	}
+	return p.whole
+}
+
+// Click unfolds or folds the chain of thought whose head is at a row of the
+// pane. It says whether there is one.
+func (p *Reason) Click(y int) bool {
+	rows := p.view.Window(p, p.h)
+	if y < 0 || y >= len(rows) {
+		return false
+	}
+	entry, which, _ := unpart(rows[y].ID)
+	if which != partThinkHead {
+		return false
+	}
+	p.view.Pause(p, p.h)
+	p.entries[entry].flip = !p.entries[entry].flip
+	return true
+}
 
 // Show brings a step into view.
 func (p *Reason) Show(step int) {
