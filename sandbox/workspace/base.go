@@ -131,8 +131,8 @@ func (r *recorder) note(c Change) error {
 	if old.Kind == beneath.Absent || c.base != r.s.bottom() || c.Kind == Skipped {
 		return nil
 	}
-	if old.Kind == beneath.Directory && c.Kind != Deleted && c.Kind != Retyped {
-		return nil
+	if old.Kind == beneath.Directory && c.Kind != Deleted && c.Kind != Retyped && !c.hides {
+		return nil // its content goes on showing through
 	}
 	rec := newRecord(c.Path, old, r.now)
 	if c.Kind == Unchanged {

@@ -184,6 +184,10 @@ func (w *walker) pair(p pair) error {
 func (p pair) change(k Kind) Change {
 	c := Change{Path: p.path, Kind: k, Old: p.old.Entry, New: p.top.Entry, from: p.top.tree, base: p.old.tree}
 	c.New.Mode = p.mode()
+	c.hides = p.top.Kind == beneath.Directory && (p.top.closed || p.closed)
+	if n := len(p.old.dirs); n > 0 {
+		c.base = p.old.dirs[n-1] // a directory is the project's too when any of it is
+	}
 	return c
 }
 

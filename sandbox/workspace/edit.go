@@ -105,6 +105,64 @@ func (e *Editor) dressLike(d *beneath.Dir, name string, perm uint32) error {
 	return dress(d, name, st)
 }
 
+// Symlink makes a symbolic link in the place of nothing or of another link.
+func (e *Editor) Symlink(target, path string) error {
+	n, err := e.s.resolve(path)
+	if err != nil {
+		return err
+	}
+	if n.Kind != beneath.Absent && n.Kind != beneath.Symlink {
+		return fmt.Errorf("%s is a %s, not a link", Quote(path), n.Kind)
+	}
+	dir, name := beneath.Split(path)
+	if err := e.ensure(dir); err != nil {
+		return fmt.Errorf("link %s: %w", Quote(path), err)
+	}
+	d, err := e.upper().Sub(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	tmp := e.temporary(d)
+	if err := d.Symlink(target, tmp); err != nil {
+		return err
+	}
+	return d.Rename(tmp, d, name, beneath.Replace)
+}
+
+// Chmod sets the permission bits of a file or directory.
+func (e *Editor) Chmod(path string, perm uint32) error {
+	n, err := e.s.resolve(path)
+	if err != nil {
+		return err
+	}
+	dir, name := beneath.Split(path)
+	if n.Kind == beneath.Directory {
+		err = e.ensure(path)
+	} else if err = n.wantFile(path); err == nil && n.tree != 0 {
+		err = e.copyUp(path)
+	}
+	if err != nil {
+		return err
+	}
+	d, err := e.upper().Sub(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Chmod(name, perm&0o777)
+}
+
+// copyUp makes the draft have its own copy of a file.
+func (e *Editor) copyUp(path string) error {
+	f, _, err := e.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return e.Write(path, f, 0)
+}
+
 // Mkdir makes a directory and the ones above it.
 func (e *Editor) Mkdir(path string) error {
 	if err := beneath.CheckRel(path); err != nil {

@@ -25,7 +25,7 @@ func (g *stage) commit(ctx context.Context, rep *Report, skip bool) error {
 	if err := g.j.durable(); err != nil {
 		return err
 	}
-	if err := g.project.Sync(); err != nil {
+	if err := g.s.sync(g.project); err != nil {
 		return err
 	}
 	err := g.j.forward(func(op operation) error {
@@ -47,7 +47,7 @@ func (g *stage) commit(ctx context.Context, rep *Report, skip bool) error {
 	if err != nil {
 		return err
 	}
-	if err := g.project.Sync(); err != nil {
+	if err := g.s.sync(g.project); err != nil {
 		return err
 	}
 	if err := g.s.fault("done"); err != nil {

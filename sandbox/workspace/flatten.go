@@ -58,7 +58,7 @@ func (s *Store) flatten(uppers []layerDir, id string) error {
 		all[i] = i
 	}
 	m := merger{s: st, to: to}
-	if err := m.directory(".", all); err != nil {
+	if err := m.directory(".", all, true); err != nil {
 		return err
 	}
 	if err := m.likeOriginal(st[0].dir, home); err != nil {
@@ -97,15 +97,15 @@ type named struct {
 }
 
 // directory fills the directory rel of the new layer with what the trees show
-// there.
-func (m *merger) directory(rel string, trees []int) error {
+// there. open says that the project's directory shows through.
+func (m *merger) directory(rel string, trees []int, open bool) error {
 	l, err := m.s.level(rel, trees)
 	if err != nil {
 		return err
 	}
 	defer l.close()
 	return l.names(func(names []string, last bool) error {
-		subs, err := m.batch(l, rel, names)
+		subs, err := m.batch(l, rel, names, open)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (m *merger) directory(rel string, trees []int) error {
 			l.close()
 		}
 		for _, n := range subs {
-			if err := m.directory(beneath.Join(rel, n.name), n.dirs); err != nil {
+			if err := m.directory(beneath.Join(rel, n.name), n.dirs, open && !n.closed); err != nil {
 				return err
 			}
 		}
@@ -121,30 +121,43 @@ func (m *merger) directory(rel string, trees []int) error {
 	})
 }
 
-// batch makes the names in rel and returns those that are directories.
-func (m *merger) batch(l *level, rel string, names []string) ([]named, error) {
+// batch makes the names in rel and returns those that are directories. A
+// whiteout is made only where it hides something: in a directory that is not
+// merged with another, the kernel would list it.
+func (m *merger) batch(l *level, rel string, names []string, open bool) ([]named, error) {
 	to, err := m.to.Sub(rel)
 	if err != nil {
 		return nil, err
 	}
 	defer to.Close()
+	project := m.project(rel, open)
+	defer project.close()
 	var subs []named
 	for _, name := range names {
 		n, err := l.lookup(name)
-		if err != nil {
-			return nil, err
-		}
-		if n.Kind != beneath.Directory {
-			err = m.link(l, name, to)
-		} else {
+		switch {
+		case err != nil:
+		case n.Kind == beneath.Directory:
 			subs = append(subs, named{n, name})
 			err = makeDir(to, name, n.closed)
+		case n.Kind != beneath.Absent || project.has(name, len(project.dirs)):
+			err = m.link(l, name, to)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return subs, nil
+}
+
+// project is the project's directory rel, when there is one that shows through.
+func (m *merger) project(rel string, open bool) *level {
+	if open {
+		if l, err := m.s.level(rel, []int{m.s.bottom()}); err == nil {
+			return l
+		}
+	}
+	return &level{s: m.s}
 }
 
 // makeDir makes a directory of a layer; an opaque one hides what lies beneath.

@@ -78,27 +78,39 @@ func (g *Guard) Check(p string) (held, flag string) {
 // verdict is what the guard says about a path.
 type verdict struct{ held, flag string }
 
-// checker remembers the verdict on the last directory, since paths come
-// directory by directory.
+// checker remembers the verdicts on the directories above the last path, since
+// paths come directory by directory.
 type checker struct {
 	guard *Guard
-	dir   string
-	about verdict
+	above []judged
+}
+
+// judged is a directory with the verdict on it.
+type judged struct {
+	dir string
+	verdict
 }
 
 // check judges a folded path: what holds for a directory holds for all in it.
 func (c *checker) check(p string) verdict {
-	dir, _ := beneath.Split(p)
-	if dir != c.dir && dir != "." {
-		about := (&checker{guard: c.guard}).check(dir)
-		c.dir, c.about = dir, about
+	for len(c.above) > 0 && !strings.HasPrefix(p, c.above[len(c.above)-1].dir+"/") {
+		c.above = c.above[:len(c.above)-1]
 	}
-	v := verdict{}
-	if dir != "." {
-		v = c.about
+	v, done := verdict{}, 0
+	if n := len(c.above); n > 0 {
+		v, done = c.above[n-1].verdict, len(c.above[n-1].dir)+1
 	}
-	c.guard.end(p, &v)
-	return v
+	for {
+		i := strings.IndexByte(p[done:], '/')
+		if i < 0 {
+			c.guard.end(p, &v)
+			return v
+		}
+		dir := p[:done+i]
+		c.guard.end(dir, &v)
+		c.above = append(c.above, judged{dir, v})
+		done += i + 1
+	}
 }
 
 // end applies the rules that match the last components of p.
@@ -124,20 +136,23 @@ func (r rule) apply(v *verdict) {
 }
 
 func (r rule) matchesEnd(p, name string) bool {
-	if len(r.parts) == 1 {
-		ok, _ := path.Match(r.parts[0], name)
-		return ok
-	}
-	parts := strings.Split(p, "/")
-	if len(parts) < len(r.parts) {
-		return false
-	}
-	for i, want := range r.parts {
-		if ok, _ := path.Match(want, parts[len(parts)-len(r.parts)+i]); !ok {
+	for i := len(r.parts) - 1; i >= 0; i-- {
+		if ok, _ := path.Match(r.parts[i], name); !ok || i > 0 && p == name {
 			return false
 		}
+		p, name = lastOf(p, name)
 	}
 	return true
+}
+
+// lastOf drops the last name of p and gives the one before.
+func lastOf(p, name string) (string, string) {
+	if p == name {
+		return "", ""
+	}
+	p = p[:len(p)-len(name)-1]
+	_, name = beneath.Split(p)
+	return p, name
 }
 
 // fold maps names to one form where some file system or tool takes them for

@@ -29,7 +29,11 @@ func newSession(t *testing.T, files map[string]string) *session {
 
 func newSessionWith(t *testing.T, files map[string]string, o Options) *session {
 	t.Helper()
-	base := t.TempDir()
+	return newSessionIn(t, t.TempDir(), files, o)
+}
+
+func newSessionIn(t *testing.T, base string, files map[string]string, o Options) *session {
+	t.Helper()
 	s := &session{t: t, project: filepath.Join(base, "project"), dir: filepath.Join(base, "session")}
 	must(t, os.Mkdir(s.project, 0o755))
 	write(t, s.project, files)
@@ -49,6 +53,18 @@ func (s *session) open(o Options) {
 			s.t.Errorf("close: %v", err)
 		}
 	})
+}
+
+// memoryDir is a temporary directory in memory where there is one, for tests
+// with many small steps.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "workspace-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // step runs a script in a real overlay and commits.
@@ -129,7 +145,7 @@ func (s *session) apply(sel Selection, o ApplyOptions) Report {
 	s.t.Helper()
 	rep, err := s.Apply(context.Background(), s.Head(), sel, o)
 	if err != nil {
-		s.t.Fatalf("apply: %v", err)
+		s.t.Fatalf("apply: %v; changes %q", err, s.changes())
 	}
 	return rep
 }

@@ -51,7 +51,7 @@ func (s *Store) recover(project *beneath.Dir) ([]string, error) {
 
 // settle finishes or undoes one interrupted Apply.
 func (s *Store) settle(project *beneath.Dir, dir string) ([]string, error) {
-	j := openJournal(dir)
+	j := openJournal(dir, s.opts.noSync)
 	b, err := os.ReadFile(filepath.Join(dir, "head.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, j.remove() // it had not even begun
@@ -78,7 +78,7 @@ func (s *Store) settle(project *beneath.Dir, dir string) ([]string, error) {
 // stage and a line says so.
 func (g *stage) undo() (kept []string, err error) {
 	for _, l := range g.j.lists() {
-		if err := l.finish(); err != nil {
+		if err := l.finish(g.j.quick); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +106,7 @@ func (g *stage) undo() (kept []string, err error) {
 	if err != nil {
 		return kept, err
 	}
-	if err := g.project.Sync(); err != nil {
+	if err := g.s.sync(g.project); err != nil {
 		return kept, err
 	}
 	if len(kept) == 0 {

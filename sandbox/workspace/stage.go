@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -24,6 +25,8 @@ type stage struct {
 
 	parent  string // the directory last looked at, see foreign
 	foreign bool
+	missing string       // the topmost directory that is not there yet, see above
+	like    beneath.Stat // the one above it
 }
 
 // stagePrefix starts the name of every stage in a project.
@@ -163,7 +166,8 @@ func (g *stage) note(list *opWriter, op operation, ch Change) error {
 // put stages new content and notes how it gets to its place.
 func (g *stage) put(ch Change, op operation, text string, partial bool) error {
 	slot := fmt.Sprint(g.next)
-	if err := g.fill(slot, ch, text, partial); err != nil {
+	var err error
+	if op.Sum, err = g.fill(slot, ch, text, partial); err != nil {
 		return err
 	}
 	st, err := g.slots.Lstat(slot)
@@ -174,11 +178,6 @@ func (g *stage) put(ch Change, op operation, text string, partial bool) error {
 	if !partial {
 		op.Up = ch.New.Ino
 	}
-	if st.Kind == beneath.File && st.Size <= maxAppliedSum {
-		if op.Sum, err = sumIn(g.slots, slot); err != nil {
-			return err
-		}
-	}
 	if err := g.note(&g.j.then, op, ch); err != nil {
 		return err
 	}
@@ -188,44 +187,34 @@ func (g *stage) put(ch Change, op operation, text string, partial bool) error {
 	return nil
 }
 
-// sumIn hashes a file of a directory.
-func sumIn(d *beneath.Dir, name string) (string, error) {
-	f, err := d.OpenFile(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	return sum(&openFile{File: f})
-}
-
-// fill makes the new file, link or directory in a slot. Only content, mode and
-// the time of a file come from the box; attributes and owner never do.
-func (g *stage) fill(slot string, ch Change, text string, partial bool) error {
-	var err error
+// fill makes the new file, link or directory in a slot and returns the hash of
+// a file. Only content, mode and the time of a file come from the box;
+// attributes and owner never do.
+func (g *stage) fill(slot string, ch Change, text string, partial bool) (sum string, err error) {
 	switch ch.New.Kind {
 	case beneath.Directory:
 		err = g.slots.Mkdir(slot, 0o700)
 	case beneath.Symlink:
 		err = g.slots.Symlink(ch.New.Target, slot)
 	default:
-		err = g.file(slot, ch, text, partial)
+		sum, err = g.file(slot, ch, text, partial)
+	}
+	if err == nil {
+		err = g.own(slot, ch)
 	}
 	if err != nil {
-		return err
-	}
-	if err := g.own(slot, ch); err != nil {
-		return err
+		return "", err
 	}
 	switch ch.New.Kind {
 	case beneath.Directory:
-		return g.slots.Chmod(slot, ch.New.Mode|0o700)
+		err = g.slots.Chmod(slot, ch.New.Mode|0o700)
 	case beneath.File:
-		if err := g.slots.Chmod(slot, ch.New.Mode); err != nil || partial {
-			return err
+		err = g.slots.Chmod(slot, ch.New.Mode)
+		if err == nil && !partial {
+			err = g.slots.Chtimes(slot, ch.New.Mtime)
 		}
-		return g.slots.Chtimes(slot, ch.New.Mtime)
 	}
-	return nil
+	return sum, err
 }
 
 // own gives a slot the owner of what it replaces or, when new, of the nearest
@@ -246,33 +235,55 @@ func (g *stage) own(slot string, ch Change) error {
 
 // above describes the nearest directory above path that is in the project.
 func (g *stage) above(path string) (beneath.Stat, error) {
+	dir, _ := beneath.Split(path)
+	if g.missing != "" && within(dir, []string{g.missing}) {
+		return g.like, nil
+	}
+	g.missing = ""
 	for {
-		path, _ = beneath.Split(path)
-		d, err := g.project.Sub(path)
+		d, err := g.project.Sub(dir)
 		if err == nil {
 			defer d.Close()
-			return d.Self()
+			g.like, err = d.Self()
+			return g.like, err
 		}
-		if path == "." {
+		if dir == "." {
 			return beneath.Stat{}, err
 		}
+		g.missing = dir
+		dir, _ = beneath.Split(dir)
 	}
 }
 
-func (g *stage) file(slot string, ch Change, text string, partial bool) error {
+func (g *stage) file(slot string, ch Change, text string, partial bool) (sum string, err error) {
 	f, err := g.slots.Create(slot, 0o600)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if partial {
 		_, err = f.WriteString(text)
 	} else {
 		err = g.copy(f, ch)
 	}
+	if err == nil {
+		sum, err = smallSum(f)
+	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	return err
+	return sum, err
+}
+
+// smallSum hashes a file unless it is large.
+func smallSum(f *os.File) (string, error) {
+	st, err := f.Stat()
+	if err != nil || st.Size() > maxAppliedSum {
+		return "", err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	return sum(&openFile{File: f})
 }
 
 func (g *stage) copy(f *os.File, ch Change) error {

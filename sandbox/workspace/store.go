@@ -32,9 +32,11 @@ type Options struct {
 
 	// For tests: onStep is called before every step of an Apply or of its
 	// recovery, and an error stands for the failure of that step; noSwap plays
-	// a file system that cannot exchange two names.
+	// a file system that cannot exchange two names; noSync saves the time that
+	// durability takes.
 	onStep func(step string) error
 	noSwap bool
+	noSync bool
 }
 
 // Store holds the checkpoints of one session. It is safe for concurrent use.
@@ -213,6 +215,14 @@ func (s *Store) stack(id string) (stack, error) {
 		return nil, err
 	}
 	return openStack(uppers, s.project)
+}
+
+// sync makes what was written to the project durable.
+func (s *Store) sync(project *beneath.Dir) error {
+	if s.opts.noSync {
+		return nil
+	}
+	return project.Sync()
 }
 
 func (s *Store) fault(step string) error {

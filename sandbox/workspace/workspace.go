@@ -68,6 +68,7 @@ type Change struct {
 	// Apply takes them, faces should point at them.
 	Flag string
 
-	from int // tree of the stack that gives New
-	base int // tree of the stack that gives Old
+	from  int  // tree of the stack that gives New
+	base  int  // tree of the stack that gives Old
+	hides bool // a directory that does not let the old one show through
 }

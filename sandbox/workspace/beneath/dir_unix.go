@@ -19,6 +19,10 @@ type Dir struct {
 	fd   int
 	mine bool
 	held bool // whether Lock succeeded
+	// forced is a directory of ours that was made accessible; mode is what
+	// Close gives back to it.
+	forced bool
+	mode   uint32
 }
 
 func checkPlatformName(string) error { return nil }
@@ -54,6 +58,10 @@ func (d *Dir) Close() error {
 		d.held = false
 		_ = unix.Flock(d.fd, unix.LOCK_UN)
 	}
+	if d.forced {
+		d.forced = false
+		_ = unix.Fchmod(d.fd, d.mode)
+	}
 	return d.file.Close()
 }
 
@@ -63,21 +71,30 @@ func (d *Dir) Sub(rel string) (*Dir, error) {
 		return nil, err
 	}
 	fd, err := d.descend(rel)
+	if d.mine && errors.Is(err, unix.EACCES) {
+		return d.force(rel)
+	}
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: shown(rel), Err: leaving(err)}
 	}
-	return newDir(fd, rel, d.mine), nil
+	sub := newDir(fd, rel, d.mine)
+	if d.mine {
+		return sub, sub.access()
+	}
+	return sub, nil
 }
 
 // maxStep keeps each openat2 below PATH_MAX.
 const maxStep = 4000
+
+const directory = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
 
 // descend opens rel in as few steps as PATH_MAX allows.
 func (d *Dir) descend(rel string) (int, error) {
 	at := d.fd
 	for {
 		step, rest := cutPath(rel)
-		fd, err := openDirectory(at, step, d.mine)
+		fd, err := openat(at, step, directory, 0)
 		if at != d.fd {
 			unix.Close(at)
 		}
@@ -86,6 +103,67 @@ func (d *Dir) descend(rel string) (int, error) {
 		}
 		at, rel = fd, rest
 	}
+}
+
+// force opens rel one component at a time, each made accessible to its owner
+// for as long as its handle is open.
+func (d *Dir) force(rel string) (*Dir, error) {
+	at := d
+	for name := range strings.SplitSeq(rel, "/") {
+		next, err := at.forceOne(name)
+		if at != d {
+			at.Close()
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: shown(rel), Err: leaving(err)}
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func (d *Dir) forceOne(name string) (*Dir, error) {
+	fd, err := openat(d.fd, name, directory, 0)
+	if errors.Is(err, unix.EACCES) {
+		return d.unlock(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sub := newDir(fd, name, true)
+	return sub, sub.access()
+}
+
+// unlock opens a directory that its owner may not even read.
+func (d *Dir) unlock(name string) (*Dir, error) {
+	st, err := d.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := chmodat(d.fd, name, st.Mode|0o700); err != nil {
+		return nil, err
+	}
+	fd, err := openat(d.fd, name, directory, 0)
+	if err != nil {
+		return nil, err
+	}
+	sub := newDir(fd, name, true)
+	sub.forced, sub.mode = true, st.Mode
+	return sub, nil
+}
+
+// access makes a directory of ours that can be listed also searchable.
+func (d *Dir) access() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(d.fd, &st); err != nil || st.Mode&0o100 != 0 || os.Geteuid() == 0 {
+		return err
+	}
+	mode := uint32(st.Mode) & 0o7777
+	if err := unix.Fchmod(d.fd, mode|0o700); err != nil {
+		return err
+	}
+	d.forced, d.mode = true, mode
+	return nil
 }
 
 func cutPath(rel string) (step, rest string) {
@@ -97,15 +175,6 @@ func cutPath(rel string) (step, rest string) {
 		return rel, ""
 	}
 	return rel[:i], rel[i+1:]
-}
-
-func openDirectory(at int, rel string, mine bool) (int, error) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW
-	fd, err := openat(at, rel, flags, 0)
-	if mine && errors.Is(err, unix.EACCES) {
-		return openUnreadable(at, rel, flags)
-	}
-	return fd, err
 }
 
 // walk opens rel one component at a time. The last takes flags and perm.
@@ -130,42 +199,20 @@ func walk(at int, rel string, flags int, perm uint32) (int, error) {
 	}
 }
 
-// openUnreadable opens what its mode forbids its owner to read: component by
-// component, each made readable while it is opened.
-func openUnreadable(at int, rel string, flags int) (int, error) {
-	first := at
-	for {
-		name, rest, more := strings.Cut(rel, "/")
-		use := flags
-		if more {
-			use = unix.O_RDONLY | unix.O_DIRECTORY
-		}
-		fd, err := openForced(at, name, use)
-		if at != first {
-			unix.Close(at)
-		}
-		if err != nil || !more {
-			return fd, err
-		}
-		at, rel = fd, rest
-	}
-}
-
-func openForced(at int, name string, flags int) (int, error) {
-	fd, err := walk(at, name, flags, 0)
-	if !errors.Is(err, unix.EACCES) {
-		return fd, err
-	}
-	var st unix.Stat_t
-	if err := unix.Fstatat(at, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+// openUnreadable opens a file of ours that its owner may not read.
+func (d *Dir) openUnreadable(name string, flags int) (int, error) {
+	st, err := d.Lstat(name)
+	if err != nil {
 		return -1, err
 	}
-	mode := uint32(st.Mode) & 0o7777
-	if err := chmodat(at, name, mode|0o700); err != nil {
+	if st.Kind != File {
+		return -1, ErrNotRegular
+	}
+	if err := chmodat(d.fd, name, st.Mode|0o400); err != nil {
 		return -1, err
 	}
-	defer chmodat(at, name, mode)
-	return walk(at, name, flags, 0)
+	defer chmodat(d.fd, name, st.Mode)
+	return openat(d.fd, name, flags, 0)
 }
 
 // Lstat describes name. A name that is not there gives Absent and no error.
@@ -248,7 +295,7 @@ func (d *Dir) OpenFile(name string) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY
 	fd, err := openat(d.fd, name, flags, 0)
 	if d.mine && errors.Is(err, unix.EACCES) {
-		fd, err = openUnreadable(d.fd, name, flags)
+		fd, err = d.openUnreadable(name, flags)
 	}
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
 		err = ErrNotRegular
