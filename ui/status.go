@@ -159,8 +159,8 @@ func shortID(id string) string {
 	if id == "" {
 		return ""
 	}
-	runes := []rune(cell.Safe(id))
-	return "session " + string(runes[max(0, len(runes)-14):])
+	parts := strings.Split(cell.Safe(id), "-")
+	return "session " + cell.Truncate(strings.Join(parts[max(0, len(parts)-2):], "-"), 20)
 }
 
 // pastHints are the keys that matter while the past is shown.

@@ -2,6 +2,7 @@ package look
 
 import (
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -62,13 +63,21 @@ func Plural(n int, noun string) string {
 	return Count(n) + " " + noun + "s"
 }
 
-// Command is an argument list as one would type it in a shell.
+// Command is an argument list as one would type it in a shell; what was given
+// to a shell is shown as it was typed.
 func Command(argv []string) string {
+	if len(argv) == 3 && argv[1] == "-c" && isShell(path.Base(argv[0])) {
+		return argv[2]
+	}
 	parts := make([]string, len(argv))
 	for i, a := range argv {
 		parts[i] = quote(a)
 	}
 	return strings.Join(parts, " ")
+}
+
+func isShell(name string) bool {
+	return name == "sh" || name == "bash" || name == "dash" || name == "zsh"
 }
 
 func quote(a string) string {

@@ -92,6 +92,7 @@ func TestNumbersAsPeopleReadThem(t *testing.T) {
 		{Count(7), "7"}, {Count(1990000), "1,990,000"}, {Count(-1234), "-1,234"},
 		{Plural(1, "file"), "1 file"}, {Plural(2, "file"), "2 files"},
 		{Command([]string{"python3", "my plot.py", ""}), "python3 'my plot.py' ''"}, {Command([]string{"it's"}), `'it'\''s'`},
+		{Command([]string{"/usr/bin/bash", "-c", "ls | wc"}), "ls | wc"}, {Command([]string{"bash", "-c"}), "bash -c"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
