@@ -36,7 +36,7 @@ func (s *session) play(ctx context.Context, name string) error {
 		return err
 	}
 	_, err = l.Play(ctx, lesson.Player{
-		Engine: engine, Log: s.log, Files: files{s.store}, Sleep: sleepOrDone, NextStep: s.nextStep,
+		Engine: engine, Log: s.log, Files: s.store.tree, Sleep: sleepOrDone, NextStep: s.nextStep,
 	})
 	return err
 }

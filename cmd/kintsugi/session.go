@@ -141,7 +141,7 @@ func (s *session) prepare(ctx context.Context, o sessionOptions, rt sandbox.Runt
 func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits sandbox.Limits) agent.Config {
 	side := filepath.Join(s.dir, "output")
 	return agent.Config{
-		Runtime: rt, Rules: loadRules(p), Log: s.log, SideDir: side, Workspace: s.store, Project: s.project,
+		Runtime: rt, Rules: loadRules(p), Log: s.log, SideDir: side, Workspace: s.store.tree, Project: s.project,
 		Env: sandbox.BaseEnv(os.Environ(), passedEnv(o.box.env)...), Limits: limits,
 		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,

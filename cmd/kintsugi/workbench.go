@@ -86,8 +86,8 @@ func (s *session) screen(o workbenchOptions, c *controller, f *feed.Feed) ui.Opt
 // loop is the agent of a session; its model is looked for later.
 func (s *session) loop() *agent.Loop {
 	return &agent.Loop{
-		Engine: s.engine, Log: s.log, Desk: tool.Desk{Files: files{s.store}, Root: s.project.Path},
-		NextStep: s.nextStep, Discover: s.discover, Saved: s.store.saved,
+		Engine: s.engine, Log: s.log, Desk: tool.Desk{Files: s.store.tree, Root: s.project.Path},
+		NextStep: s.nextStep, Discover: s.discover, Saved: s.store.tree.Saved,
 	}
 }
 
