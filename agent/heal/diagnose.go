@@ -1,6 +1,7 @@
 package heal
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -235,22 +236,35 @@ func (s *scan) recognise(m *match) bool {
 		m.line, _ = lineAt(s.text, m.pos)
 	}
 	m.vars = s.baseVars(m.exc)
+	found := map[string]string{}
 	for _, re := range p.not {
 		if re.MatchString(m.line) {
 			return false
 		}
 	}
-	if len(p.match) > 0 && !capture(p.match, m.line, m.vars, false) {
+	if len(p.match) > 0 && !capture(p.match, m.line, found, false) {
 		return false
 	}
 	near := around(s.text, min(m.pos, len(s.text)))
-	if !capture(p.need, near, m.vars, true) {
+	if !capture(p.need, near, found, true) {
 		return false
 	}
 	for _, re := range p.extra {
-		captureOne(re, near, m.vars)
+		more := map[string]string{}
+		captureOne(re, near, more)
+		adopt(found, more)
 	}
+	maps.Copy(m.vars, found)
 	return true
+}
+
+// adopt adds to found what it does not have yet.
+func adopt(found, more map[string]string) {
+	for k, v := range more {
+		if found[k] == "" {
+			found[k] = v
+		}
+	}
 }
 
 // diagnosis puts an outcome into words.
@@ -261,7 +275,7 @@ func (s *scan) diagnosis(m *match, name string, o *outcome) Diagnosis {
 	}
 	d := Diagnosis{
 		Kind: o.Kind, Heal: o.Heal, Rule: id, Ecosystem: o.Ecosystem,
-		Subject:    clip(expand(o.Subject, m.vars), 200),
+		Subject:    clip(strings.TrimSpace(expand(o.Subject, m.vars)), 200),
 		Evidence:   s.evidenceOf(m),
 		DidYouMean: m.near,
 	}

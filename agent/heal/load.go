@@ -60,21 +60,22 @@ func LoadLang(tag string, overrides ...fs.FS) (*Rules, error) {
 }
 
 // loadManifests parses every manifest; a later source's file of the same name
-// stands in for the earlier one.
+// stands in for the earlier one, and its rules count after the embedded ones.
 func (r *Rules) loadManifests(sources []fs.FS) error {
-	files := map[string][]byte{}
-	for _, src := range sources {
-		names, _ := fs.Glob(src, "manifests/*.toml")
-		for _, name := range names {
-			data, err := fs.ReadFile(src, name)
-			if err != nil {
-				return fmt.Errorf("manifest %s: %w", path.Base(name), err)
-			}
-			files[path.Base(name)] = data
+	from := map[string]int{}
+	for i, src := range sources {
+		for _, name := range baseNames([]fs.FS{src}, "manifests/*.toml") {
+			from[name] = i
 		}
 	}
-	for _, name := range sortedKeys(files) {
-		m, err := parseManifest(name, files[name])
+	names := sortedKeys(from)
+	sort.SliceStable(names, func(i, j int) bool { return from[names[i]] < from[names[j]] })
+	for _, name := range names {
+		data, err := fs.ReadFile(sources[from[name]], "manifests/"+name+".toml")
+		if err != nil {
+			return fmt.Errorf("manifest %s.toml: %w", name, err)
+		}
+		m, err := parseManifest(name+".toml", data)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func (r *Rules) Runner(file, firstLine string) (Runner, bool) {
 }
 
 func (r *Rules) runnerThat(why string, fits func(*runnerSpec) bool) (Runner, bool) {
-	for _, m := range r.manifests {
+	for _, m := range slices.Backward(r.manifests) {
 		for i := range m.Runners {
 			if s := &m.Runners[i]; fits(s) {
 				name := s.Name

@@ -22,7 +22,7 @@ type Verdict struct {
 func (r *Rules) Vouch(manager, name string) Verdict {
 	name = bareName(manager, name)
 	if w, ok := r.table("wrong").rows[manager+" "+name]; ok {
-		return Verdict{Trust: Unknown, Origin: "map wrong: " + name, DidYouMean: w.packages}
+		return Verdict{Trust: Unknown, Origin: "map wrong: " + name, DidYouMean: strings.Split(w.columns["packages"], ", ")}
 	}
 	if manager == "go" {
 		name = r.goModule(name)
@@ -53,6 +53,10 @@ var (
 	versionTail = regexp.MustCompile(`[\s<>=!~;\[].*$`)
 	pipRuns     = regexp.MustCompile(`[-_.]+`)
 )
+
+// BareName is the name of a package as its manager compares it, without
+// version and extras: "Pillow>=10" is "pillow" for pip.
+func BareName(manager, name string) string { return bareName(manager, name) }
 
 // bareName takes version and extras off, and writes Python names as the index
 // compares them: lower case, runs of separators as one dash.
