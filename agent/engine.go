@@ -64,6 +64,9 @@ type Outcome struct {
 	Diagnosis *heal.Diagnosis
 	// Tried are the titles of the remedies tried, in order.
 	Tried []string
+	// NeedsConsent is set when a remedy was left out because it needs the
+	// user's word and nobody could give it; the log has the command that does.
+	NeedsConsent bool
 	// Changed are the paths that the call changed in the workspace.
 	Changed []string
 	Took    time.Duration

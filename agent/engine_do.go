@@ -70,6 +70,7 @@ type run struct {
 	healed  []mended
 	failed  map[string]bool // failures that a remedy was tried for
 	source  *source         // nil until it is needed
+	consent bool            // a remedy was left out for want of an answer
 }
 
 type mended struct {
@@ -187,6 +188,7 @@ func (e *Engine) outcome(r *run, a *attempt, d *heal.Diagnosis) Outcome {
 	out := Outcome{
 		Exit: a.result.ExitCode, Limit: string(a.result.Limit), Attempts: a.n, Diagnosis: d,
 		Stdout: a.stdout.String(), Stderr: a.stderr.String(), Took: e.Now().Sub(r.started),
+		NeedsConsent: d != nil && r.consent,
 	}
 	for _, m := range r.healed {
 		out.Tried = append(out.Tried, m.title)

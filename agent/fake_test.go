@@ -47,7 +47,8 @@ func (f *fakeRuntime) Start(_ context.Context, spec sandbox.Spec) (sandbox.Box, 
 func (f *fakeRuntime) installs() int {
 	n := 0
 	for _, s := range f.ran {
-		if strings.Contains(strings.Join(s.Argv, " "), "pip install") {
+		all := strings.Join(s.Argv, " ")
+		if strings.Contains(all, "pip install") || strings.Contains(all, "npm install") || strings.Contains(all, "apt-get") {
 			n++
 		}
 	}

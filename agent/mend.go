@@ -44,7 +44,11 @@ func (e *Engine) next(ctx context.Context, r *run, a *attempt, d heal.Diagnosis)
 	case d.Heal != heal.Auto && d.Heal != heal.Ask:
 		return false, nil
 	}
-	for _, remedy := range d.Remedies {
+	remedies, err := e.offered(r, d)
+	if err != nil {
+		return false, err
+	}
+	for _, remedy := range remedies {
 		mended, err := e.try(ctx, r, a, d, remedy)
 		if mended || err != nil {
 			return mended, err
@@ -74,8 +78,8 @@ func (e *Engine) try(ctx context.Context, r *run, a *attempt, d heal.Diagnosis, 
 		return false, nil
 	}
 	r.tried[sign] = true
-	ok, err := e.permitted(ctx, r, d, m)
-	if !ok || err != nil {
+	why, err := e.permitted(ctx, r, d, m)
+	if why == "" || err != nil {
 		return false, err
 	}
 	started := e.Now()
@@ -83,7 +87,7 @@ func (e *Engine) try(ctx context.Context, r *run, a *attempt, d heal.Diagnosis, 
 	m = e.together(ctx, r, d, m)
 	open := event.Remedy{
 		Step: r.call.Step, Attempt: a.n, ID: id, Action: m.Action, Manager: m.Manager,
-		Packages: m.Packages, Origin: m.Origin, Title: title(m),
+		Packages: m.Packages, Origin: m.Origin, Title: title(m), Why: inert.String(why),
 	}
 	if err := e.log(open); err != nil {
 		return false, err
@@ -110,74 +114,6 @@ func actionable(m heal.Remedy) bool {
 		return len(m.Argv) > 0
 	}
 	return false
-}
-
-// permitted is the policy gate. A known name passes; a listed one passes when
-// the user's own code imports it; anything else is the user's to decide, and
-// refused when nobody can answer.
-func (e *Engine) permitted(ctx context.Context, r *run, d heal.Diagnosis, m heal.Remedy) (bool, error) {
-	if m.Action != "install" && d.Heal == heal.Auto {
-		return true, nil
-	}
-	if d.Heal == heal.Auto && (m.Trust == heal.Known || m.Trust == heal.Listed && !e.OnlyKnown) {
-		return true, nil
-	}
-	if len(m.Packages) > 0 && !slices.ContainsFunc(m.Packages, func(p string) bool { return !slices.Contains(e.Allowed, bare(p)) }) {
-		return true, nil
-	}
-	return e.askUser(ctx, r, d, m)
-}
-
-// bare is a package's name without version and extras.
-func bare(p string) string {
-	name := p
-	if i := strings.IndexAny(p, "<>=!~[; "); i > 0 {
-		name = p[:i]
-	}
-	if i := strings.LastIndexByte(name, '@'); i > 0 {
-		name = name[:i]
-	}
-	return name
-}
-
-func (e *Engine) askUser(ctx context.Context, r *run, d heal.Diagnosis, m heal.Remedy) (bool, error) {
-	q := event.Ask{
-		ID: fmt.Sprintf("ask-%d-%d", r.call.Step, len(r.tried)), Step: r.call.Step,
-		Question: "May I " + title(m) + "?", Why: append([]string{d.Explanation}, d.Evidence...),
-		Choices: []string{"no", "yes"},
-	}
-	if m.Note != "" {
-		q.Why = append(q.Why, m.Note)
-	}
-	if e.Ask == nil {
-		return false, e.log(event.Note{
-			Step: r.call.Step, Level: "warn", Text: "not done without your consent: " + title(m), Command: e.consent(r, m),
-		})
-	}
-	if err := e.log(q); err != nil {
-		return false, err
-	}
-	choice, ok := e.Ask(ctx, q)
-	if !ok {
-		choice = "no"
-	}
-	return choice == "yes", e.log(event.Answer{ID: q.ID, Choice: choice})
-}
-
-// consent is the command that allows the remedy.
-func (e *Engine) consent(r *run, m heal.Remedy) string {
-	if m.Action != "install" {
-		return m.Command
-	}
-	what := r.call.File
-	if what == "" {
-		what = "-- " + strings.Join(r.argv, " ")
-	}
-	var allow []string
-	for _, p := range m.Packages {
-		allow = append(allow, "--allow "+bare(p))
-	}
-	return "kintsugi run " + strings.Join(allow, " ") + " " + what
 }
 
 // title says what a remedy does, in a few words.

@@ -154,7 +154,7 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 	}
 	missing := e.absent(ctx, r, d.Ecosystem)
 	for _, more := range rules.Plan(d.Ecosystem, r.source.own, func(module string) bool { return !missing[module] }, r.source.local, "") {
-		if more.Action == "install" && more.Manager == m.Manager && (more.Trust == heal.Known || more.Trust == heal.Listed && !e.OnlyKnown) {
+		if more.Action == "install" && more.Manager == m.Manager && e.trusted(more.Trust) {
 			m.Packages = union(m.Packages, more.Packages)
 			m.Verify = union(m.Verify, more.Verify)
 		}

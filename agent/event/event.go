@@ -181,7 +181,9 @@ type Remedy struct {
 	Packages []string `json:"packages,omitempty"`
 	Origin   string   `json:"origin"` // rule id, "model", "lesson", "lock"
 	Title    string   `json:"title"`  // "install pandas with pip"
-	Lane     int      `json:"lane,omitempty"`
+	// Why says what allowed it: a known name, the user's word.
+	Why  string `json:"why,omitempty"`
+	Lane int    `json:"lane,omitempty"`
 }
 
 // Progress is a short, replaceable line about a running remedy.

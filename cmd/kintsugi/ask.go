@@ -16,7 +16,6 @@ import (
 	"kintsugi/agent"
 	"kintsugi/agent/event"
 	"kintsugi/agent/model"
-	"kintsugi/sandbox/inert"
 	"kintsugi/sandbox/workspace"
 )
 
@@ -114,7 +113,8 @@ func (o askOptions) open(ctx context.Context, text string) (*session, error) {
 	box.timeout = 0
 	var ask agent.Asker
 	if !o.quiet && !o.json && isTerminal(os.Stdin) && isTerminal(os.Stderr) {
-		ask = askOnTerminal
+		in := &console{src: os.Stdin}
+		ask = func(ctx context.Context, q event.Ask) (string, bool) { return askFrom(ctx, q, in.line) }
 	}
 	return openSession(ctx, sessionOptions{box: box, title: oneLine(text), ask: ask})
 }
@@ -210,26 +210,6 @@ func (o askOptions) watcher() *askPrinter {
 		p.only = func(event.Event) {}
 	}
 	return p
-}
-
-// askOnTerminal puts a question to the user of a terminal.
-func askOnTerminal(ctx context.Context, q event.Ask) (string, bool) {
-	fmt.Fprintf(os.Stderr, "kintsugi ? %s [y/N] ", oneLine(inert.String(q.Question)))
-	line := make(chan string, 1)
-	go func() {
-		var word string
-		_, _ = fmt.Fscanln(os.Stdin, &word)
-		line <- word
-	}()
-	select {
-	case word := <-line:
-		if strings.HasPrefix(strings.ToLower(word), "y") {
-			return "yes", true
-		}
-		return "no", true
-	case <-ctx.Done():
-		return "", false
-	}
 }
 
 // maxInput bounds what is read from standard input, in bytes.

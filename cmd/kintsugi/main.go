@@ -18,6 +18,7 @@ var version = "development"
 
 // Exit codes of Kintsugi's own, as timeout(1) and env(1) use them.
 const (
+	exitConsent = 123 // a package was needed that only the user may allow
 	exitTimeout = 124 // the time limit ended the program
 	exitOwn     = 125 // Kintsugi itself failed
 )

@@ -35,7 +35,13 @@ command, that is installed inside the box and the program is run again.
 
 Standard output is the final attempt's and nothing else, so it can be piped;
 what was mended is told on standard error, one line each. The exit code is the
-program's; 124 when the time limit ended it; 125 when Kintsugi itself failed.`,
+program's; 123 when it failed for want of a package that nothing vouches for and
+nobody was there to be asked (the command that allows it is printed); 124 when
+the time limit ended it; 125 when Kintsugi itself failed.
+
+Well-known packages are installed without asking. A name that no list has is
+asked about; one that looks like a slip of a known name is refused, and --allow
+is the only way to have it.`,
 		Example: `  kintsugi run plot.py data.csv
   kintsugi run -- dot -Tpng graph.dot`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,12 +65,13 @@ func run(ctx context.Context, o runOptions, args []string, command bool) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	call := agent.Call{Step: 1, Tool: "run", Origin: "user", Stdin: os.Stdin, NoHeal: o.noHeal}
+	in := &console{src: os.Stdin}
+	call := agent.Call{Step: 1, Tool: "run", Origin: "user", Stdin: in, NoHeal: o.noHeal}
 	call.File, call.Args = args[0], args[1:]
 	if command {
 		call.File, call.Args, call.Argv = "", nil, args
 	}
-	s, err := openSession(ctx, sessionOptions{box: o.box, file: call.File, title: args[0]})
+	s, err := openSession(ctx, sessionOptions{box: o.box, file: call.File, title: args[0], ask: o.asker(in)})
 	if err != nil {
 		return err
 	}
@@ -84,6 +91,15 @@ func run(ctx context.Context, o runOptions, args []string, command bool) error {
 		return nil
 	}
 	return exitError{code: code}
+}
+
+// asker puts questions to the user of a terminal; there is none when nobody
+// would see them.
+func (o runOptions) asker(in *console) agent.Asker {
+	if o.quiet || o.json || !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
+		return nil
+	}
+	return func(ctx context.Context, q event.Ask) (string, bool) { return askFrom(ctx, q, in.line) }
 }
 
 // sink chooses how the program's output reaches the user.
@@ -115,6 +131,8 @@ func exitCode(out agent.Outcome) int {
 		return exitTimeout
 	case out.OK:
 		return 0
+	case out.NeedsConsent:
+		return exitConsent
 	case out.Exit == 0:
 		return 1 // a limit ended a program that then said it was fine
 	}
