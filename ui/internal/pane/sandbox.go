@@ -294,7 +294,7 @@ func (p *Sandbox) foot(s *section) []cell.Row {
 		if e.Mechanism != "" {
 			text += ", enforced by " + e.Mechanism
 		}
-		rows = append(rows, cell.Row{cell.S(p.l.Error, text)})
+		rows = append(rows, cell.WrapWords([]cell.Span{cell.S(p.l.Error, text)}, p.w-1, cell.Row{cell.S(p.l.Text, "   ")})...)
 	}
 	return rows
 }

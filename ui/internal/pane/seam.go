@@ -153,7 +153,11 @@ func remedyTitle(r *event.RemedyState) string {
 
 // failureTitle is a failure in a few words: "missing module pandas".
 func failureTitle(f *event.Failure) string {
-	return strings.TrimSpace(strings.ReplaceAll(f.What, "_", " ") + " " + f.Subject)
+	kind := strings.ReplaceAll(f.What, "_", " ")
+	if strings.Contains(kind, f.Subject) {
+		return kind
+	}
+	return strings.TrimSpace(kind + " " + f.Subject)
 }
 
 // over says that nothing of a step will change any more.
