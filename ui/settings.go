@@ -69,16 +69,7 @@ func (m *model) limitSplit() {
 	}
 }
 
-// KeyIDs names everything that keys can be set for, in the order of the help.
-func KeyIDs() []string {
-	var out []string
-	for _, b := range bindings() {
-		out = append(out, b.id)
-	}
-	return out
-}
-
-// rebind sets the user's own keys.
+// rebind sets the user's own keys, by the names of KeyTable.
 func rebind(bs []binding, keys map[string][]string) ([]binding, error) {
 	for id, ks := range keys {
 		i := slices.IndexFunc(bs, func(b binding) bool { return b.id == id })
@@ -91,4 +82,27 @@ func rebind(bs []binding, keys map[string][]string) ([]binding, error) {
 		bs[i].keys = ks
 	}
 	return bs, nil
+}
+
+// KeyHelp is one thing that keys can do.
+type KeyHelp struct {
+	ID    string   // the name in the user's own keys
+	Keys  []string // as people write them
+	Help  string
+	Where string // "everywhere", "in a pane", "reasoning", "sandbox", "timeline"
+}
+
+// KeyTable is everything that keys can do, in the order of the help: for
+// cheat sheets and documentation.
+func KeyTable() []KeyHelp {
+	where := map[scope]string{everywhere: "everywhere", onPanes: "in a pane", onReason: "reasoning", onSandbox: "sandbox", onTimeline: "timeline"}
+	var out []KeyHelp
+	for _, b := range bindings() {
+		h := KeyHelp{ID: b.id, Help: b.help, Where: where[b.scope]}
+		for _, k := range b.keys {
+			h.Keys = append(h.Keys, keyName(k))
+		}
+		out = append(out, h)
+	}
+	return out
 }

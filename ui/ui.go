@@ -64,7 +64,7 @@ type Options struct {
 	// update loop.
 	Settings Settings
 	Save     func(Settings)
-	// Keys are the user's own keys, by the names of KeyIDs.
+	// Keys are the user's own keys, by the names of KeyTable.
 	Keys map[string][]string
 	// Copy is a second way to copy text, for terminals without OSC 52.
 	Copy func(text string)
