@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io"
+	"sync"
 	"sync/atomic"
 )
 
@@ -28,12 +29,17 @@ func NewMeter(limit int64, over func()) *Meter {
 // copyBuffer is how much of a stream is in our memory at a time.
 const copyBuffer = 32 << 10
 
+// buffers are kept between boxes; what was in one is overwritten by the next.
+var buffers = sync.Pool{New: func() any { return new([copyBuffer]byte) }}
+
 // Copy moves src to dst until src ends, dst fails or the limit is reached.
 // What comes after that is read and counted, not written, so that the program
 // is never stuck on a full pipe. A nil dst discards without counting as
 // dropped.
 func (m *Meter) Copy(dst io.Writer, src io.Reader) {
-	buffer := make([]byte, copyBuffer)
+	kept := buffers.Get().(*[copyBuffer]byte)
+	defer buffers.Put(kept)
+	buffer := kept[:]
 	for {
 		n, err := src.Read(buffer)
 		if n > 0 {

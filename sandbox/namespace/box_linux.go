@@ -115,17 +115,14 @@ func (b *box) occupy(parts []part) error {
 func (b *box) awaited() awaiting {
 	return awaiting{
 		kind:   reportStarted,
-		born:   func() error { return b.slot.write(b.lease()) },
+		born:   func() error { return b.slot.note(b.lease()) },
 		socket: b.adopt,
 	}
 }
 
 // lease is what somebody needs to clean up after us.
 func (b *box) lease() lease {
-	l := lease{Init: b.pid}
-	if b.pid != 0 {
-		l.Born = startTime(b.pid)
-	}
+	l := b.host.lease(b.pid)
 	for _, w := range b.works {
 		if w.own {
 			l.Own = append(l.Own, w.path)
@@ -136,24 +133,27 @@ func (b *box) lease() lease {
 	return l
 }
 
-// open makes the streams.
+// open makes the streams. A stream that nobody reads or writes is /dev/null.
 func (b *box) open() (err error) {
-	if b.out, err = fromBox(); err != nil {
-		return err
-	}
-	if b.errOut, err = fromBox(); err != nil {
-		return err
-	}
-	if b.spec.Stdin != nil {
-		b.in, err = toBox()
-		return err
-	}
 	null, err := b.runtime.null()
 	if err != nil {
 		return err
 	}
-	b.in.theirs, err = unix.FcntlInt(uintptr(null), unix.F_DUPFD_CLOEXEC, 0)
-	return err
+	for _, s := range []struct {
+		to      *link
+		wanted  bool
+		channel func() (link, error)
+	}{{&b.in, b.spec.Stdin != nil, toBox}, {&b.out, b.spec.Stdout != nil, fromBox}, {&b.errOut, b.spec.Stderr != nil, fromBox}} {
+		if s.wanted {
+			*s.to, err = s.channel()
+		} else {
+			s.to.theirs, err = unix.FcntlInt(uintptr(null), unix.F_DUPFD_CLOEXEC, 0)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // give closes what the box has copies of now.
@@ -183,9 +183,13 @@ func (b *box) adopt(m reported) error {
 // run moves the streams and prepares the end.
 func (b *box) run(ctx context.Context) {
 	b.meter = sandbox.NewMeter(b.limits.Output, b.kill)
-	b.copies.Go(func() { b.meter.Copy(b.spec.Stdout, b.out.ours) })
-	b.copies.Go(func() { b.meter.Copy(b.spec.Stderr, b.errOut.ours) })
-	if b.spec.Stdin != nil {
+	if b.out.ours != nil {
+		b.copies.Go(func() { b.meter.Copy(b.spec.Stdout, b.out.ours) })
+	}
+	if b.errOut.ours != nil {
+		b.copies.Go(func() { b.meter.Copy(b.spec.Stderr, b.errOut.ours) })
+	}
+	if b.in.ours != nil {
 		go func() {
 			io.Copy(b.in.ours, b.spec.Stdin)
 			b.in.ours.Close()
@@ -220,9 +224,9 @@ func (b *box) wait() (sandbox.Result, error) {
 	b.copies.Wait()
 	result.Usage = sandbox.Usage{
 		CPU:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
-		Memory: max(usage.Maxrss<<10, b.slot.group.peak(), b.most.Load()),
+		Memory: max(usage.Maxrss<<10, b.most.Load()),
 	}
-	b.judge(&result, ended)
+	b.judge(&result, ended, b.slot.group.settle())
 	b.discard()
 	return result, nil
 }
@@ -256,7 +260,8 @@ func exitOf(status syscall.WaitStatus, result *sandbox.Result) {
 }
 
 // judge says which limit ended the run, if one did.
-func (b *box) judge(result *sandbox.Result, ended bool) {
+func (b *box) judge(result *sandbox.Result, ended bool, a account) {
+	result.Usage.Memory = max(result.Usage.Memory, a.peak)
 	result.OutputDropped = b.meter.Dropped()
 	if !ended {
 		result.Signal, result.ExitCode = "SIGKILL", 128+int(unix.SIGKILL)
@@ -272,13 +277,13 @@ func (b *box) judge(result *sandbox.Result, ended bool) {
 	case b.killed.Load() && !ended:
 		hit(sandbox.LimitCancelled, "kill")
 	case result.ExitCode == 0:
-	case group.starved():
+	case a.starved:
 		hit(sandbox.LimitMemory, group.mechanism("memory"))
 	case result.Signal == "SIGXCPU":
 		hit(sandbox.LimitCPU, "RLIMIT_CPU")
 	case result.Signal == "SIGXFSZ":
 		hit(sandbox.LimitFileSize, "RLIMIT_FSIZE")
-	case group.crowded():
+	case a.crowded:
 		hit(sandbox.LimitProcesses, group.mechanism("pids"))
 	case b.crowded.Load():
 		hit(sandbox.LimitProcesses, rlimitProcesses)

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type group struct {
 	dirs    map[string]string // by controller
 	procs   map[string]int    // open cgroup.procs files, by controller
 	now     map[string]string // settings as they are, by file
+	files   map[string]int    // files that are read again and again
 
 	// What the counters said when the box of now began.
 	oldKilled, oldRefused, oldPeak int64
@@ -186,7 +188,7 @@ func (c *cgroups) open(name string) (*group, error) {
 	if c.version == 0 {
 		return nil, nil
 	}
-	g := &group{version: c.version, dirs: map[string]string{}, procs: map[string]int{}, now: map[string]string{}}
+	g := &group{version: c.version, dirs: map[string]string{}, procs: map[string]int{}, now: map[string]string{}, files: map[string]int{}}
 	for _, controller := range controllers {
 		if base, has := c.bases[controller]; has {
 			if err := g.add(controller, filepath.Join(base, name)); err != nil {
@@ -218,7 +220,7 @@ type setting struct {
 	optional         bool
 }
 
-// limit writes the limits of the next box and starts its accounts.
+// limit writes the limits of the next box.
 func (g *group) limit(l sandbox.Limits) error {
 	if g == nil {
 		return nil
@@ -228,7 +230,6 @@ func (g *group) limit(l sandbox.Limits) error {
 			return fmt.Errorf("control group: %s: %w", s.file, err)
 		}
 	}
-	g.oldKilled, g.oldRefused, g.oldPeak = g.killed(), g.refused(), g.number("memory", g.file("memory.max_usage_in_bytes", "memory.peak"))
 	return nil
 }
 
@@ -331,22 +332,31 @@ func (g *group) killed() int64 {
 // group.
 func (g *group) refused() int64 { return g.counter("pids", "pids.events", "max") }
 
-// starved says whether memory was refused to the box of now, crowded whether
-// processes were.
-func (g *group) starved() bool { return g.counts("memory") && g.killed() > g.oldKilled }
-func (g *group) crowded() bool { return g.counts("pids") && g.refused() > g.oldRefused }
+// account is what a group says about one box.
+type account struct {
+	starved, crowded bool  // memory, or a process, was refused
+	peak             int64 // the most memory in bytes; 0 when it is not known
+}
 
-// peak is the most memory the box of now has used, in bytes. The kernel keeps
-// it for the group, so a box that used less than one before it has none.
-func (g *group) peak() int64 {
-	if !g.counts("memory") {
-		return 0
+// settle reads the account of the box that ended and opens the next. The
+// kernel keeps the peak for the group, so a box that used less than one before
+// it has none.
+func (g *group) settle() account {
+	var a account
+	if g.counts("memory") {
+		killed, peak := g.killed(), g.number("memory", g.file("memory.max_usage_in_bytes", "memory.peak"))
+		a.starved = killed > g.oldKilled
+		if peak != g.oldPeak {
+			a.peak = peak
+		}
+		g.oldKilled, g.oldPeak = killed, peak
 	}
-	peak := g.number("memory", g.file("memory.max_usage_in_bytes", "memory.peak"))
-	if peak == g.oldPeak {
-		return 0
+	if g.counts("pids") {
+		refused := g.refused()
+		a.crowded = refused > g.oldRefused
+		g.oldRefused = refused
 	}
-	return peak
+	return a
 }
 
 // usage samples the group.
@@ -361,24 +371,40 @@ func (g *group) usage() sandbox.Usage {
 	return u
 }
 
-func (g *group) number(controller, file string) int64 {
-	text, err := os.ReadFile(filepath.Join(g.dirs[controller], file))
-	if err != nil {
-		return 0
+// read returns the text of a file of the group; the file stays open for the
+// next box. The buffer is large enough for every file that is read here.
+func (g *group) read(controller, file string, buffer []byte) []byte {
+	dir, has := g.dirs[controller]
+	if !has {
+		return nil
 	}
-	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	fd, open := g.files[file]
+	if !open {
+		var err error
+		if fd, err = unix.Open(dir+"/"+file, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return nil
+		}
+		g.files[file] = fd
+	}
+	n, err := unix.Pread(fd, buffer, 0)
+	if err != nil {
+		return nil
+	}
+	return buffer[:n]
+}
+
+func (g *group) number(controller, file string) int64 {
+	var buffer [64]byte
+	n, _ := strconv.ParseInt(string(bytes.TrimSpace(g.read(controller, file, buffer[:]))), 10, 64)
 	return n
 }
 
 // counter reads the number after a word in a file of such lines.
 func (g *group) counter(controller, file, word string) int64 {
-	text, err := os.ReadFile(filepath.Join(g.dirs[controller], file))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && key == word {
-			n, _ := strconv.ParseInt(value, 10, 64)
+	var buffer [2048]byte
+	for line := range bytes.Lines(g.read(controller, file, buffer[:])) {
+		if key, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); ok && string(key) == word {
+			n, _ := strconv.ParseInt(string(value), 10, 64)
 			return n
 		}
 	}
@@ -391,8 +417,10 @@ func (g *group) remove() {
 	if g == nil {
 		return
 	}
-	for _, fd := range g.procs {
-		unix.Close(fd)
+	for _, fds := range []map[string]int{g.procs, g.files} {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
 	}
 	for _, dir := range g.dirs {
 		removeGroup(dir)

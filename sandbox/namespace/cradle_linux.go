@@ -15,8 +15,10 @@ import (
 // cradle is process 1 of a box, with what belongs to it whether or not a
 // program runs yet.
 type cradle struct {
-	slot         *slot
-	status, life link
+	slot   *slot
+	status link
+	// life is a pipe that the box reads the end of when we are gone.
+	life, lifeTheirs int
 
 	pid   int // init, as the host counts
 	first int // the process that made init, until it is reaped
@@ -30,11 +32,10 @@ type cradle struct {
 
 // newCradle makes the channels.
 func newCradle(s *slot) (*cradle, error) {
-	c := &cradle{slot: s, pidfd: -1, base: launch.Base}
-	c.status.theirs, c.life.theirs = -1, -1
+	c := &cradle{slot: s, pidfd: -1, life: -1, lifeTheirs: -1, base: launch.Base}
 	var err error
 	if c.status, err = newChannel(); err == nil {
-		c.life, err = toBox()
+		c.life, c.lifeTheirs, err = newLifeLine()
 	}
 	if err != nil {
 		c.discard()
@@ -51,10 +52,10 @@ func (c *cradle) launch(p *launch.Program, streams [3]int, more ...int) error {
 	}
 	defer unix.Close(image)
 	c.program = p
-	files := append([]int{streams[0], streams[1], streams[2], c.status.theirs, c.life.theirs, int(c.slot.users.Fd()), image}, more...)
+	files := append([]int{streams[0], streams[1], streams[2], c.status.theirs, c.lifeTheirs, int(c.slot.users.Fd()), image, int(c.slot.lease.Fd())}, more...)
 	c.first, err = spawn(fdImage, files)
 	c.status.give()
-	c.life.give()
+	closeFD(&c.lifeTheirs)
 	if err != nil {
 		return fmt.Errorf("starting a box: %w", err)
 	}
@@ -134,7 +135,8 @@ func (c *cradle) bury() unix.Rusage {
 
 // discard ends the box, whatever state it is in.
 func (c *cradle) discard() {
-	c.life.close()
+	closeFD(&c.life)
+	closeFD(&c.lifeTheirs)
 	c.status.close()
 	if c.first != 0 {
 		reap(c.first)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,19 +18,25 @@ type host struct {
 	// privileged: started by the host's root. Boxes then run under a range of
 	// host ids that nobody else uses.
 	privileged bool
+	born       string // when this process began
 	home       string
 	environ    []string
 	stateDir   string
 	// system are the entries of the host's "/" that a box sees.
 	system []entry
 	// tools are directories below the home that PATH leads to.
-	tools  []string
-	stage  string // a directory that the new root covers while it is built
-	masks  []mask
-	varDir string // an empty /var, with places for what the host's has
-	filter []byte // seccomp program
-	abi    int    // Landlock ABI, 0: none
+	tools []string
+	// stage is a directory that the new root covers while it is built, scratch
+	// one that is covered by what only overlays use.
+	stage, scratch string
+	masks          []mask
+	varDir         string // an empty /var, with places for what the host's has
+	filter         []byte // seccomp program
+	abi            int    // Landlock ABI, 0: none
 }
+
+// lease is a lease of ours for a box with this init.
+func (h *host) lease(init int) lease { return lease{Owner: os.Getpid(), Born: h.born, Init: init} }
 
 // entry is a part of the host's "/": a directory, or a link when link is set.
 type entry struct {
@@ -43,20 +50,21 @@ var systemPaths = []string{
 	"/var/lib/dpkg", "/var/lib/texmf", "/var/lib/ghostscript", "/var/lib/tex-common", "/var/cache/fontconfig",
 }
 
-// stageDirs are directories that hold nothing a box is shown.
-var stageDirs = []string{"/sys", "/proc/sys"}
+// stageDirs are directories that hold nothing a box is shown. Two of them, in
+// the box's own copy of the host's mounts, are covered while the box is made.
+var stageDirs = []string{"/sys", "/proc/sys", "/proc/fs", "/proc/bus"}
 
-func findStage() (string, error) {
-	for _, dir := range stageDirs {
-		if isDir(dir) {
-			return dir, nil
-		}
+func (h *host) findStages() error {
+	stages := slices.DeleteFunc(slices.Clone(stageDirs), func(dir string) bool { return !isDir(dir) })
+	if len(stages) < 2 {
+		return fmt.Errorf("of %v not even two exist here", stageDirs)
 	}
-	return "", errors.New("neither /sys nor /proc/sys exists here")
+	h.stage, h.scratch = stages[0], stages[1]
+	return nil
 }
 
 func inspect(o Options) (*host, error) {
-	h := &host{uid: os.Geteuid(), gid: os.Getegid(), environ: o.Environ, home: o.Home, stateDir: o.StateDir}
+	h := &host{uid: os.Geteuid(), gid: os.Getegid(), born: startTime(os.Getpid()), environ: o.Environ, home: o.Home, stateDir: o.StateDir}
 	h.privileged = h.uid == 0
 	if h.environ == nil {
 		h.environ = os.Environ()
@@ -77,7 +85,7 @@ func inspect(o Options) (*host, error) {
 		return nil, err
 	}
 	h.tools = findTools(h.home, lookup(h.environ, "PATH"), h.environ)
-	if h.stage, err = findStage(); err != nil {
+	if err := h.findStages(); err != nil {
 		return nil, err
 	}
 	h.abi = landlockABI()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +17,16 @@ import (
 )
 
 // lease is what a slot's file says about the box in it: enough to clean up
-// after a workbench that was killed. An empty file means no box.
+// after a workbench that was killed. An empty file means no box. The file is
+// locked by the workbench and, since it inherits the lock, by the box's init.
 type lease struct {
-	// Init is the box's process 1 as the host counts, Born its start time,
-	// which tells it from a later process with the same number.
-	Init int    `json:"init,omitempty"`
-	Born string `json:"born,omitempty"`
+	// Owner is the workbench, Born its start time, which tells it from a later
+	// process with the same number.
+	Owner int    `json:"owner"`
+	Born  string `json:"born"`
+	// Init is the box's process 1 as the host counts. It is written where no
+	// control group tells what belongs to the box.
+	Init int `json:"init,omitempty"`
 	// Works are overlay scratch directories; those in Own were made for the box.
 	Works []string `json:"works,omitempty"`
 	Own   []string `json:"own,omitempty"`
@@ -77,21 +82,109 @@ func (l leases) taken() ([]int, error) {
 	return out, nil
 }
 
-// write puts the lease into a slot's file.
+// write puts the lease into a slot's file, in one call, so that it is either
+// the old one or the new one; what is left of a longer old one is overwritten
+// with spaces.
 func (s *slot) write(l lease) error {
 	text, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	if err := s.lease.Truncate(0); err != nil {
-		return err
+	size := len(text)
+	for len(text) < s.written {
+		text = append(text, ' ')
 	}
 	_, err = s.lease.WriteAt(text, 0)
+	s.written = max(size, s.written)
 	return err
 }
 
+// note writes the lease again once the box has a process, if that is needed
+// to find it.
+func (s *slot) note(l lease) error {
+	if s.group != nil {
+		return nil
+	}
+	return s.write(l)
+}
+
 // clear says that no box is in the slot.
-func (s *slot) clear() { s.lease.Truncate(0) }
+func (s *slot) clear() {
+	if s.lease.Truncate(0) == nil {
+		s.written = 0
+	}
+}
+
+// isInit says whether a process is the init of a box: the number may belong
+// to another process by now.
+func isInit(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err == nil && strings.TrimRight(string(text), "\x00") == processName
+}
+
+// Reconcile removes what killed workbenches left behind.
+func (r *Runtime) Reconcile(ctx context.Context) (sandbox.Reclaimed, error) {
+	var total sandbox.Reclaimed
+	s, err := r.slots()
+	if err != nil {
+		return total, err
+	}
+	all := leases{s.host.stateDir}
+	taken, err := all.taken()
+	if err != nil {
+		return total, err
+	}
+	for _, n := range taken {
+		if err := ctx.Err(); err != nil {
+			return total, err
+		}
+		more, err := s.reclaim(all, n)
+		if err != nil {
+			return total, err
+		}
+		add(&total, more)
+	}
+	return total, nil
+}
+
+// reclaim cleans a slot up unless a living workbench has it.
+func (s *slots) reclaim(all leases, n int) (sandbox.Reclaimed, error) {
+	var got sandbox.Reclaimed
+	if all.read(n).orphaned() {
+		got.Processes = all.read(n).kill() + s.groups.kill(s.host.groupPrefix(n))
+	}
+	f, err := all.claimSoon(n)
+	if f == nil || err != nil {
+		return got, err
+	}
+	add(&got, sweep(f, s.host.groupPrefix(n), s.groups))
+	os.Remove(all.path(n))
+	return got, f.Close()
+}
+
+// read returns what a slot's file says; nothing when it is empty or torn.
+func (l leases) read(slot int) lease {
+	var got lease
+	if text, err := os.ReadFile(l.path(slot)); err == nil {
+		json.Unmarshal(text, &got)
+	}
+	return got
+}
+
+// orphaned says whether the lease is of a workbench that is gone.
+func (l lease) orphaned() bool { return l.Owner != 0 && startTime(l.Owner) != l.Born }
+
+// claimSoon claims a slot; one whose workbench is gone, but whose box is just
+// ending, is waited for.
+func (l leases) claimSoon(slot int) (*os.File, error) {
+	const patience = 2 * time.Second
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		f, err := l.claim(slot)
+		if f != nil || err != nil || !l.read(slot).orphaned() || time.Now().After(deadline) {
+			return f, err
+		}
+	}
+}
 
 // startTime is when a process began, in the kernel's own unit; empty when it
 // is gone.
@@ -102,44 +195,10 @@ func startTime(pid int) string {
 	}
 	_, after, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(after)
-	if len(fields) < 20 {
+	if len(fields) < 20 || fields[0] == "Z" {
 		return ""
 	}
 	return fields[19]
-}
-
-// Reconcile removes what killed workbenches left behind.
-func (r *Runtime) Reconcile(ctx context.Context) (sandbox.Reclaimed, error) {
-	var total sandbox.Reclaimed
-	h, err := r.host()
-	if err != nil {
-		return total, err
-	}
-	c, err := r.groups()
-	if err != nil {
-		return total, err
-	}
-	all := leases{h.stateDir}
-	slots, err := all.taken()
-	if err != nil {
-		return total, err
-	}
-	for _, n := range slots {
-		if err := ctx.Err(); err != nil {
-			return total, err
-		}
-		f, err := all.claim(n)
-		if err != nil {
-			return total, err
-		}
-		if f == nil {
-			continue
-		}
-		add(&total, sweep(f, h.groupPrefix(n), c))
-		os.Remove(all.path(n))
-		f.Close()
-	}
-	return total, nil
 }
 
 func add(total *sandbox.Reclaimed, more sandbox.Reclaimed) {
@@ -150,7 +209,7 @@ func add(total *sandbox.Reclaimed, more sandbox.Reclaimed) {
 }
 
 // sweep cleans up after the box that a locked lease file names, if it names
-// one.
+// one. The box itself is gone: its init had the lock too.
 func sweep(f *os.File, prefix string, c *cgroups) sandbox.Reclaimed {
 	var got sandbox.Reclaimed
 	text, err := os.ReadFile(f.Name())
@@ -158,11 +217,9 @@ func sweep(f *os.File, prefix string, c *cgroups) sandbox.Reclaimed {
 	if err == nil && len(text) > 0 {
 		json.Unmarshal(text, &l) // a torn lease names nothing, but there was a box
 		got.Boxes = 1
-		got.Processes += l.kill()
 	}
-	processes, groups := c.sweep(prefix)
-	got.Processes += processes
-	got.Groups = groups
+	got.Processes = c.kill(prefix)
+	got.Groups = c.remove(prefix)
 	var works []workDir
 	for _, dir := range l.Works {
 		works = append(works, workDir{path: dir})
@@ -172,13 +229,14 @@ func sweep(f *os.File, prefix string, c *cgroups) sandbox.Reclaimed {
 	}
 	clearWorks(works)
 	got.Directories = len(l.Own)
+	f.Truncate(0)
 	return got
 }
 
 // kill ends the box's init if it still lives, and with it the box. It says
 // how many processes it ended.
 func (l lease) kill() int {
-	if l.Init <= 1 || l.Born == "" || startTime(l.Init) != l.Born {
+	if l.Init <= 1 {
 		return 0
 	}
 	fd, err := unix.PidfdOpen(l.Init, 0)
@@ -186,7 +244,7 @@ func (l lease) kill() int {
 		return 0
 	}
 	defer unix.Close(fd)
-	if startTime(l.Init) != l.Born || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
+	if !isInit(l.Init) || unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != nil {
 		return 0
 	}
 	const patience = 2 * time.Second
@@ -194,27 +252,35 @@ func (l lease) kill() int {
 	return 1
 }
 
-// sweep removes the groups whose names start with prefix, ending what still
-// runs in them.
-func (c *cgroups) sweep(prefix string) (processes, groups int) {
-	seen := map[string]bool{}
+// named lists the directories of the groups whose names start with prefix.
+func (c *cgroups) named(prefix string) []string {
+	var out []string
 	for _, base := range c.bases {
 		dirs, err := filepath.Glob(filepath.Join(base, prefix+"*"))
-		if err != nil {
-			continue
-		}
-		for _, dir := range dirs {
-			if seen[dir] {
-				continue
-			}
-			seen[dir] = true
-			processes += killGroup(dir)
-			if removeGroup(dir) {
-				groups++
-			}
+		if err == nil {
+			out = append(out, dirs...)
 		}
 	}
-	return processes, groups
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// kill ends what runs in the groups whose names start with prefix.
+func (c *cgroups) kill(prefix string) (processes int) {
+	for _, dir := range c.named(prefix) {
+		processes += killGroup(dir)
+	}
+	return processes
+}
+
+// remove removes those groups.
+func (c *cgroups) remove(prefix string) (groups int) {
+	for _, dir := range c.named(prefix) {
+		if removeGroup(dir) {
+			groups++
+		}
+	}
+	return groups
 }
 
 // killGroup kills every process of a group.

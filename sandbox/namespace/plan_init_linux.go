@@ -11,6 +11,7 @@ import (
 
 // settle gives the box its name and its loopback interface.
 func (p *plan) settle(network sandbox.Network) {
+	p.bound()
 	p.Note("naming the box")
 	p.Call(unix.SYS_SETHOSTNAME, "kintsugi", 8)
 	if network != sandbox.NetworkNone {

@@ -16,6 +16,7 @@ const (
 	fdLife   // readable at its end when we are gone
 	fdUsers  // the user name space
 	fdImage  // the file that the box itself is
+	fdLease  // the slot's file, locked as long as init lives
 	fdGroups // cgroup.procs files, from here on; then open trees
 )
 

@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// scratchDir is where, in the new root, overlays find what only they use.
-	// It is gone before the program starts.
-	scratchDir = ".scratch"
 	// firstTree is the number of the first directory that is opened under a
 	// number of its own; the option strings of overlays name them.
 	firstTree = 256
@@ -82,23 +79,19 @@ func (p *plan) attachAll(parts []part) {
 	for i := range parts {
 		p.attach(&parts[i])
 	}
-	if p.hidden {
-		p.Note("removing the scratch space")
-		p.Call(unix.SYS_UMOUNT2, scratchDir, unix.MNT_DETACH)
-		p.Call(unix.SYS_UNLINKAT, unix.AT_FDCWD, scratchDir, unix.AT_REMOVEDIR)
-	}
 }
 
 // scratch mounts the hidden space that overlays are made from: upper
 // directories that vanish with the box, and trees that came open. The kernel
-// makes overlays only of what is mounted in the box.
+// makes overlays only of what is mounted in the box. The space lies outside of
+// the new root and is lost with the old one.
 func (p *plan) scratch(parts []part) {
 	for i := range parts {
 		part := &parts[i]
 		if part.scratchNumber > 0 {
 			p.needScratch()
 			for _, kind := range "uw" {
-				p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, fmt.Sprintf("%s/%c%d", scratchDir, kind, part.scratchNumber), 0o755)
+				p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, p.hiddenPath(kind, part.scratchNumber), 0o755)
 			}
 		}
 		for _, t := range part.lower {
@@ -114,8 +107,13 @@ func (p *plan) needScratch() {
 	}
 	p.hidden = true
 	p.Note("making the scratch space")
-	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, scratchDir, 0o700)
-	p.mountTmpfs(scratchDir, 0o700)
+	p.mountTmpfs(p.host.scratch, 0o700)
+}
+
+// hiddenPath is a place in the scratch space: an upper directory, a work
+// directory or a layer.
+func (p *plan) hiddenPath(kind rune, n int) string {
+	return fmt.Sprintf("%s/%c%d", p.host.scratch, kind, n)
 }
 
 // hide mounts an open tree in the scratch space.
@@ -124,11 +122,9 @@ func (p *plan) hide(handle int) {
 		return
 	}
 	p.needScratch()
-	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, hiddenPath(handle), 0o755)
-	p.move(handle, hiddenPath(handle))
+	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, p.hiddenPath('l', handle), 0o755)
+	p.move(handle, p.hiddenPath('l', handle))
 }
-
-func hiddenPath(handle int) string { return fmt.Sprintf("%s/l%d", scratchDir, handle) }
 
 func (p *plan) move(handle int, target string) {
 	p.Call(unix.SYS_MOVE_MOUNT, p.handle(handle), "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
@@ -180,7 +176,7 @@ func (p *plan) overlayOptions(part *part) string {
 	var lower []string
 	for _, t := range part.lower {
 		if t.handle > 0 {
-			lower = append(lower, hiddenPath(t.handle))
+			lower = append(lower, p.hiddenPath('l', t.handle))
 		} else {
 			lower = append(lower, p.numbered(t.path))
 		}
@@ -188,9 +184,9 @@ func (p *plan) overlayOptions(part *part) string {
 	options := "userxattr,lowerdir=" + strings.Join(lower, ":")
 	switch {
 	case part.scratchNumber > 0:
-		options += fmt.Sprintf(",upperdir=%s/u%d,workdir=%s/w%d", scratchDir, part.scratchNumber, scratchDir, part.scratchNumber)
+		options += ",upperdir=" + p.hiddenPath('u', part.scratchNumber) + ",workdir=" + p.hiddenPath('w', part.scratchNumber)
 	case part.parent > 0:
-		parent := hiddenPath(part.parent) + "/"
+		parent := p.hiddenPath('l', part.parent) + "/"
 		options += ",upperdir=" + p.numbered(parent+part.upper) + ",workdir=" + p.numbered(parent+part.work)
 	case part.upper != "":
 		options += ",upperdir=" + p.numbered(part.upper) + ",workdir=" + p.numbered(part.work)

@@ -95,12 +95,19 @@ func (p *plan) rlimit(resource int, value uint64) {
 	p.Call(unix.SYS_PRLIMIT64, 0, resource, binary.LittleEndian.AppendUint64(b, hard), 0)
 }
 
-// drop gives up every capability, now and for all programs run later.
-func (p *plan) drop() {
-	p.Note("dropping capabilities")
+// bound gives up every capability for all programs that are run later. Init
+// keeps its own, in the box's user name space, until the target has dropped
+// them.
+func (p *plan) bound() {
+	p.Note("bounding capabilities")
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
 		p.Try(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 	}
+}
+
+// drop gives up every capability.
+func (p *plan) drop() {
+	p.Note("dropping capabilities")
 	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7 // no root, no fixup, no ambient: all locked
 	p.Call(unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, locked, 0, 0, 0)
 	p.Call(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)

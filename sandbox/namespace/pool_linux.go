@@ -123,7 +123,7 @@ func (p *pool) warm(c *cradle) error {
 	if err := c.launch(program, [3]int{null, null, null}, more...); err != nil {
 		return err
 	}
-	noted := func() error { return c.slot.write(lease{Init: c.pid, Born: startTime(c.pid)}) }
+	noted := func() error { return c.slot.write(p.slots.host.lease(c.pid)) }
 	return c.await(awaiting{kind: reportReady, born: noted})
 }
 

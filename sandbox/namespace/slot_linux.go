@@ -29,6 +29,8 @@ type slot struct {
 	lease  *os.File
 	users  *os.File // the user name space
 	group  *group
+
+	written int // bytes in the lease file
 }
 
 // slots hands out slots.

@@ -58,6 +58,9 @@ func writeImage(fd int, head, block []byte) error {
 	return err
 }
 
+// processName is what the processes of ours in a box are called.
+const processName = "kintsugi-box"
+
 // spawn runs one of the given descriptors, an image, with all of them as its
 // 0, 1, 2, …, in a session of its own and without an environment.
 func spawn(image int, files []int) (int, error) {
@@ -65,7 +68,7 @@ func spawn(image int, files []int) (int, error) {
 	for _, fd := range files {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
-	return syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", image), []string{"kintsugi-box"}, attr)
+	return syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", image), []string{processName}, attr)
 }
 
 // reap waits for a child to be gone.
@@ -93,6 +96,16 @@ func (l *link) close() {
 	if l.ours != nil {
 		l.ours.Close()
 	}
+}
+
+// newLifeLine makes a pipe that is never written: the box reads its end when
+// we are gone.
+func newLifeLine() (ours, theirs int, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return -1, -1, err
+	}
+	return fds[1], fds[0], nil
 }
 
 // toBox makes a pipe that we write and the box reads.
