@@ -226,9 +226,11 @@ func TestOffline(t *testing.T) {
 	o.text("/pip/six/", pipJSON, two)
 	o.text("/npm/ms", "application/json", `{"name":"ms","dist-tags":{"latest":"2.0.0"},"versions":{"2.0.0":{"name":"ms","version":"2.0.0","dist":{"tarball":"`+
 		o.URL+`/files/ms-2.0.0.tgz","integrity":"sha256-LXEWQrcmsEQBYnyp++6gM5mD4mIpRs+CpqGKUkFlCDM="}}}}`)
-	ups := []Upstream{o.upstream("pip"), o.upstream("npm")}
+	o.text("/cargo/config.json", "", `{"dl":"`+o.URL+`/files/{crate}-{version}"}`)
+	o.text("/cargo/3/c/cfg", "", `{"name":"cfg","vers":"1.0.0","cksum":"`+sha("x")+`"}`+"\n"+`{"name":"cfg","vers":"2.0.0","cksum":"`+sha("y")+`"}`+"\n")
+	ups := []Upstream{o.upstream("pip"), o.upstream("npm"), o.upstream("cargo")}
 	online := open(t, Options{CacheDir: cache, Upstreams: ups})
-	for _, path := range []string{"/pip/files/six/" + file, "/npm/ms"} {
+	for _, path := range []string{"/pip/files/six/" + file, "/npm/ms", "/cargo/3/c/cfg"} {
 		if status, body := online.get(t, path); status != 200 {
 			t.Fatalf("%s: %d %s", path, status, body)
 		}
@@ -243,6 +245,9 @@ func TestOffline(t *testing.T) {
 		t.Errorf("the file: %d %q", status, body)
 	}
 	if status, body := off.get(t, "/npm/ms"); status != 200 || strings.Contains(body, "2.0.0") {
+		t.Errorf("only what is here may be offered: %d %s", status, body)
+	}
+	if status, body := off.get(t, "/cargo/3/c/cfg"); status != 200 || !strings.Contains(body, "1.0.0") || strings.Contains(body, "2.0.0") {
 		t.Errorf("only what is here may be offered: %d %s", status, body)
 	}
 	mustRefuse(t, off, "/pip/simple/seven/", statusAbsent, "seven is not in the package cache (offline); in the cache for pip: six 1.0")

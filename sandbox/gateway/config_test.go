@@ -72,9 +72,10 @@ func TestProxyOfTheHost(t *testing.T) {
 		t.Errorf("%d %s, the proxy saw %v", status, body, seen)
 	}
 	// An index must not send the gateway to the proxy as if that were a registry.
-	u, _ := url.Parse(proxy.URL)
-	if err := m.guard.checkURL(u); err == nil {
-		t.Error("the proxy is let through as an upstream")
+	g := newGuard(Options{Environ: []string{"HTTPS_PROXY=proxy.example.test:80"}, LocalNets: noNets})
+	u, _ := url.Parse("http://proxy.example.test/")
+	if err := g.checkURL(u); err == nil || !strings.Contains(err.Error(), "proxy") {
+		t.Errorf("the proxy as an upstream: %v", err)
 	}
 }
 
@@ -101,6 +102,21 @@ func TestCertificates(t *testing.T) {
 	if _, err := New(Options{CacheDir: dir, Environ: []string{"PIP_CERT=" + dir + "/absent.pem"}}); err == nil || !strings.Contains(err.Error(), "PIP_CERT") {
 		t.Errorf("a bundle that is not there: %v", err)
 	}
+}
+
+func TestNoWayBackFromHTTPS(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	secure := httptest.NewTLSServer(o)
+	t.Cleanup(secure.Close)
+	o.wheel("six", "1.0", "x")
+	o.on("/pip/seven/", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, o.URL+"/pip/six/", http.StatusFound) })
+	bundle := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, bundle, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
+	m := open(t, Options{Environ: []string{"PIP_CERT=" + bundle}, Upstreams: []Upstream{
+		{Ecosystem: "pip", URL: secure.URL + "/pip", Private: true}, o.upstream("npm"),
+	}})
+	mustRefuse(t, m, "/pip/simple/seven/", statusPolicy, "from https to http")
 }
 
 func TestSessionCaps(t *testing.T) {

@@ -69,7 +69,10 @@ func (g *Gateway) slot(ctx context.Context) error {
 func (g *Gateway) retry(ctx context.Context, f fetch) (*http.Response, error) {
 	for try := 1; ; try++ {
 		resp, err := g.follow(ctx, f)
-		if try == tries || ctx.Err() != nil || !passing(resp, err) {
+		if err != nil && ctx.Err() != nil {
+			return nil, refuse(statusFailed, "the index took longer than %s", f.within)
+		}
+		if try == tries || !passing(resp, err) {
 			return resp, err
 		}
 		if resp != nil {
@@ -77,7 +80,7 @@ func (g *Gateway) retry(ctx context.Context, f fetch) (*http.Response, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the index took longer than %s", f.within)
+			return nil, refuse(statusFailed, "the index took longer than %s", f.within)
 		case <-time.After(retryPause * time.Duration(try)):
 		}
 	}
@@ -276,7 +279,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.src.Read(p[:min(int64(len(p)), w.left)])
 	w.left -= int64(n)
 	w.read += int64(n)
-	if w.crawls() {
+	if err == nil && w.crawls() {
 		return n, refuse(statusFailed, "the download is slower than %s a second", size(w.l.MinRate))
 	}
 	w.timer.Reset(w.l.Stall)

@@ -377,22 +377,22 @@ func TestBombs(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	quick := Limits{
-		Page: 64 << 10, Artefact: 256 << 10, Stall: 300 * time.Millisecond, PageTime: 2 * time.Second, FileTime: 2 * time.Second, MinRate: 4 << 10,
+		Page: 64 << 10, Artefact: 256 << 10, Stall: time.Second, Connect: time.Second, PageTime: 5 * time.Second, FileTime: 5 * time.Second, MinRate: 4 << 10,
 	}
 	m := open(t, Options{Upstreams: []Upstream{o.upstream("pip")}, Limits: quick})
 	for name, bomb := range bombs() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			project := strings.ReplaceAll(name, " ", "-")
-			o.on("/pip/"+project+"-page/", bomb)
+			o.on("/pip/"+project+"-page/", bomb.serve)
 			file := strings.ReplaceAll(project, "-", "_") + "-1.0-py3-none-any.whl"
-			o.text("/pip/"+project+"/", pipJSON, pipPage(project, "../../bomb/"+file, sha("x")))
-			o.on("/bomb/"+file, bomb)
+			o.text("/pip/"+project+"/", pipJSON, pipPage(project, "../../bomb/"+file, sha(project)))
+			o.on("/bomb/"+file, bomb.serve)
 			for _, path := range []string{"/pip/simple/" + project + "-page/", "/pip/files/" + project + "/" + file} {
 				start := time.Now()
 				status, body := m.get(t, path)
-				if status < 400 || time.Since(start) > 8*time.Second {
-					t.Errorf("%s: %d after %v: %.100s", path, status, time.Since(start), body)
+				if status < 400 || time.Since(start) > 15*time.Second || !strings.Contains(body, bomb.word) && !strings.Contains(body, bomb.fileWord) {
+					t.Errorf("%s: %d after %v: %.200s", path, status, time.Since(start), body)
 				}
 			}
 		})
@@ -404,7 +404,14 @@ func TestBombs(t *testing.T) {
 	})
 }
 
-func bombs() map[string]http.HandlerFunc {
+// bomb is a hostile answer, with a word of what is said of it as an index page
+// and as an artefact.
+type bomb struct {
+	word, fileWord string
+	serve          http.HandlerFunc
+}
+
+func bombs() map[string]bomb {
 	forever := func(w http.ResponseWriter, r *http.Request, chunk []byte, pause time.Duration) {
 		for r.Context().Err() == nil {
 			if _, err := w.Write(chunk); err != nil {
@@ -417,15 +424,15 @@ func bombs() map[string]http.HandlerFunc {
 			}
 		}
 	}
-	return map[string]http.HandlerFunc{
-		"endless": func(w http.ResponseWriter, r *http.Request) { forever(w, r, make([]byte, 32<<10), 0) },
-		"drip":    func(w http.ResponseWriter, r *http.Request) { forever(w, r, []byte("x"), 100*time.Millisecond) },
-		"stall":   func(w http.ResponseWriter, r *http.Request) { forever(w, r, []byte("x"), time.Minute) },
-		"large": func(w http.ResponseWriter, _ *http.Request) {
+	return map[string]bomb{
+		"endless": {"larger than", "larger than", func(w http.ResponseWriter, r *http.Request) { forever(w, r, make([]byte, 32<<10), 0) }},
+		"drip":    {"slower than", "slower than", func(w http.ResponseWriter, r *http.Request) { forever(w, r, []byte("x"), 100*time.Millisecond) }},
+		"stall":   {"nothing came", "nothing came", func(w http.ResponseWriter, r *http.Request) { forever(w, r, []byte("x"), time.Minute) }},
+		"large": {"larger than", "larger than", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "99999999999")
 			w.WriteHeader(http.StatusOK)
-		},
-		"gzip": func(w http.ResponseWriter, r *http.Request) {
+		}},
+		"gzip": {"larger than", "larger than", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
 			for r.Context().Err() == nil {
@@ -433,17 +440,18 @@ func bombs() map[string]http.HandlerFunc {
 					return
 				}
 			}
-		},
-		"short": func(w http.ResponseWriter, _ *http.Request) {
+		}},
+		"short": {"broke off", "broke off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, "x")
-		},
-		"no gzip": func(w http.ResponseWriter, _ *http.Request) {
+		}},
+		"no gzip": {"not the gzip", "not what the index says", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = io.WriteString(w, "plain")
-		},
-		"long head": func(w http.ResponseWriter, _ *http.Request) {
+		}},
+		"long head": {"headers", "headers", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("x", 200<<10))
-		},
+		}},
+		"silent": {"timeout", "timeout", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
 	}
 }

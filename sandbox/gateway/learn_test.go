@@ -49,6 +49,7 @@ func TestLearnFromAnswers(t *testing.T) {
 		{"pip", answers{"pip": "https://own.test/simple\n:env:.extra-index-url='https://more.test'\n"}, "https://own.test/simple", "extra-index-url mixed", true, false, ""},
 		{"pip", answers{"pip": "https://own.test/simple\n:env:.no-index='1'\n"}, "", "PIP_NO_INDEX", false, false, ""},
 		{"pip", answers{}, "", "PIP_INDEX_URL", false, false, ""},
+		{"pip", answers{"pip": "https://captured.school.test/simple\n"}, "https://captured.school.test/simple", "default", true, false, ""},
 		{"npm", answers{"npm": "https://reg.test/\nhttps://reg.test/\n"}, "https://reg.test", "npm's own default", true, false, ""},
 		{"npm", answers{"npm": "https://npm.school.test/a/\nhttps://reg.test/\n//npm.school.test/:_authToken=tok\n@me:registry=https://x.test\n"},
 			"https://npm.school.test/a", "private credentials @me:registry", false, true, "Bearer tok"},
