@@ -25,6 +25,8 @@ type cradle struct {
 	mu    sync.Mutex
 	pidfd int
 
+	early []reported // reports that came before anybody asked for them
+
 	// program is what init runs, linked to base.
 	program *launch.Program
 	base    uint32
@@ -75,6 +77,8 @@ type awaiting struct {
 // report, so the birth may come after what init did.
 func (c *cradle) await(w awaiting) error {
 	var failed error
+	var early []reported // the end may even come before the birth
+	defer func() { c.early = early }()
 	for arrived := false; failed != nil || !arrived || c.pid == 0; {
 		m, err := c.receive()
 		if err != nil {
@@ -92,6 +96,8 @@ func (c *cradle) await(w awaiting) error {
 			err = w.socket(m)
 		case w.kind:
 			arrived = true
+		default:
+			early = append(early, m)
 		}
 		if err != nil {
 			return err
@@ -157,6 +163,11 @@ type reported struct {
 
 // receive reads one report.
 func (c *cradle) receive() (reported, error) {
+	if len(c.early) > 0 {
+		m := c.early[0]
+		c.early = c.early[1:]
+		return m, nil
+	}
 	buffer, control := make([]byte, 256), make([]byte, 64)
 	var n, oobn int
 	raw, err := c.status.ours.SyscallConn()

@@ -69,7 +69,7 @@ func testWallLimit(t *testing.T, r *Runtime) {
 	spec := sh("trap '' TERM INT HUP; (setsid sleep 100 &); sleep 100")
 	spec.Limits.Wall = 200 * time.Millisecond
 	o := run(t, r, spec)
-	if o.Limit != sandbox.LimitWall || o.ExitCode != 137 || o.Duration < 190*time.Millisecond || o.Duration > 3*time.Second {
+	if o.Limit != sandbox.LimitWall || o.ExitCode != 137 || o.Duration < 100*time.Millisecond || o.Duration > 3*time.Second {
 		t.Fatalf("got %+v", o.Result)
 	}
 }
