@@ -234,6 +234,7 @@ func (s *scan) recognise(m *match) bool {
 		m.line = m.exc.text
 	case len(m.rule.anyIDs) > 0:
 		m.line, _ = lineAt(s.text, m.pos)
+		m.line = logPrefix.ReplaceAllString(m.line, "")
 	}
 	m.vars = s.baseVars(m.exc)
 	found := map[string]string{}
@@ -275,7 +276,7 @@ func (s *scan) diagnosis(m *match, name string, o *outcome) Diagnosis {
 	}
 	d := Diagnosis{
 		Kind: o.Kind, Heal: o.Heal, Rule: id, Ecosystem: o.Ecosystem,
-		Subject:    clip(strings.TrimSpace(expand(o.Subject, m.vars)), 200),
+		Subject:    clip(strings.Trim(expand(o.Subject, m.vars), " :"), 200),
 		Evidence:   s.evidenceOf(m),
 		DidYouMean: m.near,
 	}

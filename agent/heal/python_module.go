@@ -35,6 +35,9 @@ func (s *scan) pythonOwn(m *match, name, root string, dotted bool) string {
 	if s.isLocal(root) && (shadow || dotted && s.rules.stdlib(root, s.in.Python) == stdPresent) {
 		return "shadowed"
 	}
+	if shadow && s.rules.list("python-packages").has(root) {
+		return "shadowed"
+	}
 	switch s.rules.stdlib(root, s.in.Python) {
 	case stdNewer:
 		return "newer"

@@ -2,6 +2,7 @@ package heal
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -102,10 +103,13 @@ func (e *exception) shortType() string {
 func parseTrace(text string, at int) (exception, bool) {
 	_, start := lineAt(text, at)
 	prefix := text[start:at]
-	if strings.HasSuffix(prefix, "+ Exception Group ") {
-		prefix = "  | "
-	}
 	e := exception{start: start}
+	switch {
+	case strings.HasSuffix(prefix, "+ Exception Group "):
+		prefix = "  | "
+	case notebookHead.MatchString(prefix):
+		return e.readNotebook(text, at, strings.TrimSpace(prefix))
+	}
 	i := strings.IndexByte(text[at:], '\n')
 	if i < 0 {
 		return e, false
@@ -123,6 +127,32 @@ func parseTrace(text string, at int) (exception, bool) {
 		pos = next
 	}
 	return e, false
+}
+
+// notebookHead is what notebooks print before the head: the type.
+var notebookHead = regexp.MustCompile(`^[A-Za-z_][\w.]*\s+$`)
+
+// readNotebook reads the traceback as notebooks print it: the type first, then
+// cells and files with arrows at their lines, then "type: message".
+func (e *exception) readNotebook(text string, at int, typ string) (exception, bool) {
+	n := strings.Index(text[at:min(len(text), at+maxAround)], "\n"+typ+":")
+	if n < 0 {
+		return *e, false
+	}
+	e.pos = at + n + 1
+	f := frame{}
+	for line := range strings.Lines(text[at:e.pos]) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "Cell In"), strings.HasPrefix(line, "<ipython-input"), strings.HasPrefix(line, "File "):
+			f = frame{raw: line, file: "notebook"}
+		case strings.HasPrefix(line, "-") && strings.Contains(line, "> "):
+			f.row, f.code, _ = strings.Cut(strings.TrimSpace(line[strings.Index(line, "> ")+2:]), " ")
+			e.frames = append(e.frames, f)
+		}
+	}
+	e.readMessage(text, "")
+	return *e, true
 }
 
 // readFrame takes one indented line: a place, or the code there.
@@ -173,6 +203,8 @@ func unprefix(line, prefix string) string {
 	switch {
 	case prefix == "":
 		return line
+	case logPrefix.MatchString(prefix):
+		return logPrefix.ReplaceAllString(line, "")
 	case strings.HasPrefix(line, prefix):
 		return line[len(prefix):]
 	case len(line) >= len(prefix):

@@ -230,7 +230,7 @@ func (s *scan) scriptFile(m *match) string {
 		return "crlf"
 	case !strings.Contains(file, "/") && m.rule.Outcomes["absent"] != nil:
 		return "absent"
-	case len(s.in.Files) > 0 && !s.isLocal(file):
+	case len(s.in.Files) > 0 && !s.isLocal(file), len(s.in.Files) == 0 && strings.Contains(m.line, "No such file"):
 		return "absent"
 	case isScript(file):
 		return "crlf"

@@ -70,6 +70,9 @@ func changed(v, change string) string {
 	case "dash":
 		return strings.ToLower(strings.Trim(separators.ReplaceAllString(v, "-"), "-"))
 	case "base":
+		if v == "" {
+			return ""
+		}
 		return path.Base(v)
 	case "stem":
 		b := path.Base(v)

@@ -1,6 +1,7 @@
 package heal
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -40,6 +41,9 @@ func clean(raw string) string {
 	}
 	return b.String()
 }
+
+// logPrefix is what build tools and loggers put before each line.
+var logPrefix = regexp.MustCompile(`^(?:#\d+ \d+\.\d+ |\d{4}-\d\d-\d\d[T ][\d:.,]+Z? +|\[[\d:. -]+\] +|[\w.-]+ +\| )+`)
 
 // tail keeps the last n bytes of s, from a whole rune on.
 func tail(s string, n int) string {
