@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
+	"path/filepath"
 
 	"kintsugi/sandbox/workspace/beneath"
 )
@@ -16,6 +18,28 @@ type Selection struct {
 	// Hunks picks single hunks, by their ids, of the files named. Such a file
 	// need not be in Paths; when Paths is empty, only these files are picked.
 	Hunks map[string][]string
+}
+
+// clean gives the paths the form that changes have.
+func (s Selection) clean() Selection {
+	out := Selection{Paths: cleanPaths(s.Paths)}
+	for p, ids := range s.Hunks {
+		if out.Hunks == nil {
+			out.Hunks = map[string][]string{}
+		}
+		p = cleanPaths([]string{p})[0]
+		out.Hunks[p] = append(out.Hunks[p], ids...)
+	}
+	return out
+}
+
+// cleanPaths takes what people type, "./src/", for what changes are called.
+func cleanPaths(paths []string) []string {
+	var out []string
+	for _, p := range paths {
+		out = append(out, path.Clean(filepath.ToSlash(p)))
+	}
+	return out
 }
 
 func (s Selection) everything() bool { return len(s.Paths) == 0 && len(s.Hunks) == 0 }
@@ -114,7 +138,8 @@ func (s *Store) Apply(ctx context.Context, id string, sel Selection, o ApplyOpti
 		return Report{}, err
 	}
 	defer c.Close()
-	p := planner{ctx: ctx, c: c, sel: sel, o: o, rep: Report{DryRun: o.DryRun, Recovered: recovered}}
+	o.Confirm = cleanPaths(o.Confirm)
+	p := planner{ctx: ctx, c: c, sel: sel.clean(), o: o, rep: Report{DryRun: o.DryRun, Recovered: recovered}}
 	if !o.DryRun {
 		if p.stage, err = s.newStage(project, c); err != nil {
 			return p.rep, fmt.Errorf("apply: %w", err)

@@ -210,7 +210,7 @@ func TestSelection(t *testing.T) {
 		t.Error(diff)
 	}
 	s.wantChanges("A new/a/two (1 B)", "A new/b/", "A new/b/three (1 B)", "D old/y", "D old/", "A top (1 B)")
-	s.apply(Selection{Paths: []string{"old"}}, ApplyOptions{})
+	s.apply(Selection{Paths: []string{"./old/"}}, ApplyOptions{})
 	s.wantChanges("A new/a/two (1 B)", "A new/b/", "A new/b/three (1 B)", "A top (1 B)")
 }
 

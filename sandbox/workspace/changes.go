@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"strings"
 
 	"kintsugi/sandbox/workspace/beneath"
 )
@@ -15,19 +16,20 @@ var (
 )
 
 // walker compares two parts of a stack: the trees of top, as a merged view,
-// against the trees of below. Memory is bounded by the depth of the tree and a
+// against the trees of below. With record it looks only where below has
+// something, and reports also what the top part touched but left the same. Memory is bounded by the depth of the tree and a
 // batch of names, not by the number of changes.
 type walker struct {
-	s     stack
-	below []int
-	all   bool // also report what the top part touched but left the same
-	yield func(Change) bool
+	s      stack
+	below  []int
+	record bool
+	yield  func(Change) bool
 }
 
 // walk compares the first n trees of s with the rest.
-func (s stack) walk(n int, all bool) iter.Seq2[Change, error] {
+func (s stack) walk(n int, record bool) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
-		w := walker{s: s, all: all, yield: func(c Change) bool { return yield(c, nil) }}
+		w := walker{s: s, record: record, yield: func(c Change) bool { return yield(c, nil) }}
 		top := make([]int, n)
 		for i := range top {
 			top[i] = i
@@ -58,6 +60,7 @@ type pair struct {
 	path     string
 	top, old node
 	closed   bool // top hides what below has in the directory of path
+	twin     bool // another name in the directory differs only in case
 }
 
 // compare reports the changes in the directory rel. closed says that top hides
@@ -113,7 +116,23 @@ func (w *walker) pairs(rel string, names []string, t, b *level) ([]pair, error) 
 		}
 		pairs = append(pairs, p)
 	}
+	markTwins(names, pairs)
 	return pairs, nil
+}
+
+// markTwins finds names of one batch that some systems take for the same.
+func markTwins(names []string, pairs []pair) {
+	seen := make(map[string]int, len(names))
+	for i, name := range names {
+		if pairs[i].top.Kind == beneath.Absent {
+			continue
+		}
+		key := strings.ToLower(name)
+		if j, ok := seen[key]; ok {
+			pairs[i].twin, pairs[j].twin = true, true
+		}
+		seen[key] = i
+	}
 }
 
 func (w *walker) each(pairs []pair) error {
@@ -171,8 +190,10 @@ func (w *walker) pair(p pair) error {
 		return w.deleted(p)
 	case p.top.Kind == beneath.Other || p.top.Kind == beneath.Whiteout:
 		return w.skip(p.path, p.top, "fifos, sockets and devices are not carried over")
+	case p.old.Kind == beneath.Absent && w.record:
+		return nil
 	case p.old.Kind == beneath.Absent:
-		return w.shown(p, Added, nil)
+		return w.shown(p, Added)
 	case p.top.Kind != p.old.Kind:
 		return w.retyped(p)
 	case p.top.Kind == beneath.Directory:
@@ -185,6 +206,7 @@ func (p pair) change(k Kind) Change {
 	c := Change{Path: p.path, Kind: k, Old: p.old.Entry, New: p.top.Entry, from: p.top.tree, base: p.old.tree}
 	c.New.Mode = p.mode()
 	c.hides = p.top.Kind == beneath.Directory && (p.top.closed || p.closed)
+	c.twin = p.twin
 	if n := len(p.old.dirs); n > 0 {
 		c.base = p.old.dirs[n-1] // a directory is the project's too when any of it is
 	}
@@ -199,11 +221,11 @@ func (p pair) mode() uint32 {
 }
 
 // shown reports p, then what is in it when it is a directory.
-func (w *walker) shown(p pair, k Kind, below []int) error {
-	if err := w.emit(p.change(k)); err != nil || p.top.Kind != beneath.Directory {
+func (w *walker) shown(p pair, k Kind) error {
+	if err := w.emit(p.change(k)); err != nil || p.top.Kind != beneath.Directory || w.record {
 		return err
 	}
-	return w.compare(p.path, p.top.dirs, below, false)
+	return w.compare(p.path, p.top.dirs, nil, false)
 }
 
 func (w *walker) retyped(p pair) error {
@@ -212,11 +234,11 @@ func (w *walker) retyped(p pair) error {
 			return err
 		}
 	}
-	return w.shown(p, Retyped, nil)
+	return w.shown(p, Retyped)
 }
 
 func (w *walker) directory(p pair) error {
-	if p.mode() != p.old.Mode || w.all {
+	if p.mode() != p.old.Mode || w.record {
 		k := Remoded
 		if p.mode() == p.old.Mode {
 			k = Unchanged
@@ -259,7 +281,7 @@ func (w *walker) same(p pair) error {
 		return w.emit(p.change(Modified))
 	case p.top.Kind == beneath.File && p.mode() != p.old.Mode:
 		return w.emit(p.change(Remoded))
-	case w.all:
+	case w.record:
 		return w.emit(p.change(Unchanged))
 	}
 	return nil

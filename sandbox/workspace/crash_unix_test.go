@@ -66,7 +66,7 @@ func runVictim(t *testing.T, dir string, at int, env ...string) (killed bool) {
 // everyKind is a project and a change of every kind to it.
 func everyKind(t *testing.T, o Options) *session {
 	t.Helper()
-	s := newSessionWith(t, map[string]string{
+	s := newSessionIn(t, memoryDir(t), map[string]string{
 		"edit": "old\n", "gone": "g\n", "mode": "m\n", "dir/a": "a\n", "tofile/in/x": "x\n", "todir": "f\n",
 		"relink": "-> edit", "tolink": "p\n", "rm/a/b": "b\n", "rm/c": "c\n", "stay": "s\n", ".envrc": "e\n",
 	}, o)

@@ -215,7 +215,7 @@ new file mode 100644
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if got := s.formatted(FormatOptions{Brief: true, Paths: []string{"dir", "bin"}}); got != "M bin (3 B)\nD dir/x\nD dir/\n" {
+	if got := s.formatted(FormatOptions{Brief: true, Paths: []string{"./dir/", "bin"}}); got != "M bin (3 B)\nD dir/x\nD dir/\n" {
 		t.Errorf("brief, two paths:\n%s", got)
 	}
 	if got := s.formatted(FormatOptions{Hunks: true, Paths: []string{"Makefile"}}); !strings.Contains(got, "@@ -0,0 +1 @@ ") {

@@ -34,6 +34,7 @@ const (
 // FormatChanges writes the changes of a comparison, as a diff in the manner of
 // git or as a list. It returns how many paths there were.
 func FormatChanges(w io.Writer, c *Comparison, o FormatOptions) (int, error) {
+	o.Paths = cleanPaths(o.Paths)
 	p := printer{w: bufio.NewWriter(w), o: o}
 	n := 0
 	for ch, err := range c.Changes() {

@@ -191,6 +191,9 @@ func isPlain(p string) bool {
 func (g *checker) mark(c *Change) {
 	v := g.check(fold(c.Path))
 	c.Held, c.Flag = v.held, v.flag
+	if c.twin && c.Flag == "" && c.New.Kind != beneath.Absent {
+		c.Flag = "another name differs only in case; macOS and Windows take them for one"
+	}
 	if c.Held == "" && c.New.Kind == beneath.Symlink && leavesProject(c.Path, c.New.Target) {
 		c.Held = "a link out of the project, to " + Quote(c.New.Target)
 	}

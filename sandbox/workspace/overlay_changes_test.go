@@ -97,8 +97,8 @@ func TestOddNamesAndFiles(t *testing.T) {
 	`)
 	got := s.changesOf(c.ID)
 	want := []string{
-		"M -rf (1 B)", "A ... (1 B)", "A .wh.keep (0 B)", "A Case (1 B)", `A "back\\slash\"quote" (1 B)`, `A "bad\377utf8" (1 B)`,
-		"A case (1 B)", `A "esc\033[31m" (1 B)`, "! fifo  [skipped: fifos, sockets and devices are not carried over]",
+		"M -rf (1 B)", "A ... (1 B)", "A .wh.keep (0 B)", "A Case (1 B)  [look: another name differs only in case; macOS and Windows take them for one]", `A "back\\slash\"quote" (1 B)`, `A "bad\377utf8" (1 B)`,
+		"A case (1 B)  [look: another name differs only in case; macOS and Windows take them for one]", `A "esc\033[31m" (1 B)`, "! fifo  [skipped: fifos, sockets and devices are not carried over]",
 		"M hard (9 B)", `A "new\nline" (1 B)`, "A second (9 B)", "A sparse (1.1 TB)",
 	}
 	for i := range got {

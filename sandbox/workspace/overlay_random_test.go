@@ -131,32 +131,32 @@ func TestDeepNestingAndRemoval(t *testing.T) {
 	t.Parallel()
 	s := newSessionIn(t, memoryDir(t), nil, Options{noSync: true})
 	d := s.begin2()
-	deepTree(t, d.Upper, 2200)
+	deepTree(t, d.Upper, 2050)
 	c := s.commit(d)
 	n := 0
 	for ch, err := range s.Changes(c.ID) {
 		must(t, err)
-		if n++; n == 2200 && len(ch.Path) < 4399 {
+		if n++; n == 2050 && len(ch.Path) < 4099 {
 			t.Errorf("the deepest path has %d bytes", len(ch.Path))
 		}
 	}
-	if n != 2200 {
-		t.Errorf("%d changes, want 2200", n)
+	if n != 2050 {
+		t.Errorf("%d changes, want 2050", n)
 	}
 	rep := s.apply(Selection{}, ApplyOptions{})
-	if rep.Applied.Total != 2200 {
+	if rep.Applied.Total != 2050 {
 		t.Errorf("applied %d", rep.Applied.Total)
 	}
 	p, err := beneath.Open(s.project)
 	must(t, err)
 	defer p.Close()
-	if sub, err := p.Sub(strings.Repeat("d/", 2199) + "d"); err != nil {
+	if sub, err := p.Sub(strings.Repeat("d/", 2049) + "d"); err != nil {
 		t.Error(err)
 	} else {
 		sub.Close()
 	}
 	d = s.begin2()
-	deepTree(t, filepath.Join(d.Upper), 1500)
+	deepTree(t, filepath.Join(d.Upper), 200)
 	must(t, s.Discard(d))
 	must(t, beneath.RemoveTree(p, "d"))
 }
@@ -177,7 +177,7 @@ func deepTree(t *testing.T, root string, depth int) {
 
 func TestManyFilesStayInBounds(t *testing.T) {
 	t.Parallel()
-	const files = 30_000
+	const files = 20_000
 	s := newSessionIn(t, memoryDir(t), nil, Options{noSync: true})
 	d := s.begin2()
 	must(t, os.Mkdir(filepath.Join(d.Upper, "many"), 0o755))

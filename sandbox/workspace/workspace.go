@@ -71,4 +71,5 @@ type Change struct {
 	from  int  // tree of the stack that gives New
 	base  int  // tree of the stack that gives Old
 	hides bool // a directory that does not let the old one show through
+	twin  bool // another name beside it differs only in case
 }
