@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"kintsugi/themes"
@@ -127,6 +128,9 @@ func solid(t themes.Theme, k themes.Token) string {
 	c := t.Color(k)
 	if _, _, _, ok := c.RGB(); ok {
 		return c.String()
+	}
+	if n, err := strconv.Atoi(c.String()); err == nil {
+		return indexed(n)
 	}
 	base := themes.Dark
 	if !t.Dark {
