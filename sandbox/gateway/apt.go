@@ -52,6 +52,9 @@ func (a *apt) from(ctx context.Context, r *request, up *Upstream, path []string)
 			return answer{}, refuse(statusGrammar, "a path that no archive has")
 		}
 	}
+	if path[0] == "dists" && !a.suite(r.path[0], strings.Join(path[1:], "/")) {
+		return answer{}, refuse(statusPolicy, "the configured sources have no such suite")
+	}
 	base, addr := path[len(path)-1], up.join(path...)
 	if m := aptPackage.FindStringSubmatch(base); m != nil {
 		if err := r.tell(m[1], m[2], base); err != nil {
@@ -63,6 +66,24 @@ func (a *apt) from(ctx context.Context, r *request, up *Upstream, path []string)
 		})
 	}
 	return a.index(ctx, r, up, path, addr)
+}
+
+// suite says whether a path below dists belongs to a suite that is configured
+// for the archive of that number.
+func (a *apt) suite(id, path string) bool {
+	for _, u := range a.ups {
+		for _, f := range u.Source {
+			if aptID(u) != id || !strings.EqualFold(f.Name, "Suites") {
+				continue
+			}
+			for _, s := range strings.Fields(f.Value) {
+				if strings.Contains(s, "$(") || strings.HasPrefix(path, strings.Trim(s, "/")+"/") {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // deb serves a package. When apt asks for the same one again it did not like

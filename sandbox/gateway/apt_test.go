@@ -5,6 +5,13 @@ import (
 	"testing"
 )
 
+// archive is the origin as an archive with a suite.
+func (o *origin) archive(suite string) Upstream {
+	up := o.upstream("apt")
+	up.Source = []Field{{"Suites", suite}, {"Components", "main"}}
+	return up
+}
+
 func TestAptFiles(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
@@ -39,8 +46,9 @@ func TestAptFiles(t *testing.T) {
 func TestAptIndexes(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
-	m := open(t, Options{Upstreams: []Upstream{o.upstream("apt")}})
+	m := open(t, Options{Upstreams: []Upstream{o.archive("stable")}})
 	dists := "/apt/" + aptID(o.upstream("apt")) + "/dists/stable"
+	mustRefuse(t, m, strings.Replace(dists, "stable", "c2VjcmV0", 1)+"/InRelease", statusPolicy, "no such suite")
 	o.text("/apt/dists/stable/InRelease", "", "<!DOCTYPE html>")
 	mustRefuse(t, m, dists+"/InRelease", statusFailed, "log in")
 	o.text("/apt/dists/stable/InRelease", "", "signed")

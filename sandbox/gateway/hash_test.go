@@ -34,7 +34,9 @@ func TestHashes(t *testing.T) {
 		{"gem", "/gem/gems/rake-1.0.0.gem", "/gem/gems/rake-1.0.0.gem"},
 		{"apt", "/apt/" + aptID(o.upstream("apt")) + "/dists/x/main/by-hash/SHA256/" + sha("good"), "/apt/dists/x/main/by-hash/SHA256/" + sha("good")},
 	} {
-		m := open(t, Options{Upstreams: []Upstream{o.upstream(c.eco)}})
+		up := o.upstream(c.eco)
+		up.Source = []Field{{"Suites", "x"}}
+		m := open(t, Options{Upstreams: []Upstream{up}})
 		o.text(c.file, "", "bad!")
 		mustRefuse(t, m, c.path, statusPolicy, "not what the index says")
 		o.text(c.file, "", "good")

@@ -153,7 +153,9 @@ func TestNames(t *testing.T) {
 	o := newOrigin(t)
 	var ups []Upstream
 	for _, eco := range ecosystems {
-		ups = append(ups, o.upstream(eco))
+		up := o.upstream(eco)
+		up.Source = []Field{{"Suites", "x"}}
+		ups = append(ups, up)
 	}
 	m := open(t, Options{Upstreams: ups})
 	long := strings.Repeat("a", 230)
@@ -411,6 +413,16 @@ type bomb struct {
 	serve          http.HandlerFunc
 }
 
+// packedZeros is a megabyte in a thousand bytes; such parts may follow each
+// other.
+func packedZeros() []byte {
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	_, _ = z.Write(make([]byte, 1<<20))
+	_ = z.Close()
+	return buf.Bytes()
+}
+
 func bombs() map[string]bomb {
 	forever := func(w http.ResponseWriter, r *http.Request, chunk []byte, pause time.Duration) {
 		for r.Context().Err() == nil {
@@ -424,6 +436,7 @@ func bombs() map[string]bomb {
 			}
 		}
 	}
+	zeros := packedZeros()
 	return map[string]bomb{
 		"endless": {"larger than", "larger than", func(w http.ResponseWriter, r *http.Request) { forever(w, r, make([]byte, 32<<10), 0) }},
 		"drip":    {"slower than", "slower than", func(w http.ResponseWriter, r *http.Request) { forever(w, r, []byte("x"), 100*time.Millisecond) }},
@@ -434,12 +447,7 @@ func bombs() map[string]bomb {
 		}},
 		"gzip": {"larger than", "larger than", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			z := gzip.NewWriter(w)
-			for r.Context().Err() == nil {
-				if _, err := z.Write(make([]byte, 1<<20)); err != nil {
-					return
-				}
-			}
+			forever(w, r, zeros, 0)
 		}},
 		"short": {"broke off", "broke off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
