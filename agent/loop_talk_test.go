@@ -123,3 +123,16 @@ func TestEveryPromptIsFilledIn(t *testing.T) {
 		}
 	}
 }
+
+func TestAFailureTellsWhatWasPrintedToo(t *testing.T) {
+	t.Parallel()
+	doer := &player{answer: func(Call) (Outcome, error) {
+		return Outcome{Exit: 1, Stdout: strings.Repeat("x", 2000) + "moved to /v2\n", Stderr: "KeyError: 'temp'\n"}, nil
+	}}
+	b := newLoop(t, doer, runCode("python", "x"), finishes("no"))
+	b.work(t, "go")
+	told := b.told(1)
+	if !strings.Contains(told, "KeyError: 'temp'") || !strings.Contains(told, "It had printed:") || !strings.Contains(told, "moved to /v2") || len(told) > 1500 {
+		t.Errorf("told %d bytes: %q", len(told), told)
+	}
+}

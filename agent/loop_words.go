@@ -43,6 +43,7 @@ const (
 	headTold     = 1000
 	tailTold     = 2200
 	evidenceTold = 900
+	printedTold  = 300
 	whyTold      = 400
 	factsTold    = 300
 )
@@ -60,8 +61,8 @@ func successOf(out Outcome) success {
 
 // failure is what failure.md shows.
 type failure struct {
-	Tool, What, Why, Evidence, Tried, Facts string
-	Again                                   int
+	Tool, What, Why, Evidence, Printed, Tried, Facts string
+	Again                                            int
 }
 
 func (l *Loop) failureOf(c model.Call, out Outcome) failure {
@@ -69,6 +70,8 @@ func (l *Loop) failureOf(c model.Call, out Outcome) failure {
 	text := out.Stderr
 	if strings.TrimSpace(text) == "" {
 		text = out.Stdout
+	} else {
+		f.Printed = strings.TrimSpace(ends(out.Stdout, 0, printedTold))
 	}
 	f.Evidence = ends(text, 0, evidenceTold)
 	if d := out.Diagnosis; d != nil {

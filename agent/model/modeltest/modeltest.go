@@ -23,6 +23,9 @@ type Reply struct {
 	Text     string
 	Tool     string
 	Args     map[string]any
+	// When, a regular expression, must match what the model was told last;
+	// else a Player passes the reply over.
+	When string
 	// Read and Wrote are the tokens that the server counts; 0 means a guess.
 	Read, Wrote int
 }
