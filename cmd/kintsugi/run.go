@@ -148,6 +148,8 @@ type boxOptions struct {
 	allow      []string
 	onlyKnown  bool
 	offline    bool
+	cooldown   int
+	exempt     []string
 	bestEffort bool
 	env        []string
 }
@@ -161,6 +163,8 @@ func (o *boxOptions) flags(cmd *cobra.Command) {
 	f.StringSliceVar(&o.allow, "allow", nil, "package names that may be installed although no list knows them")
 	f.BoolVar(&o.onlyKnown, "only-known", false, "install only what the curated maps know")
 	f.BoolVar(&o.offline, "offline", false, "use no network, not even to install")
+	f.IntVar(&o.cooldown, "cooldown", 7, "leave out releases younger than this many days, where the index tells (0: take any)")
+	f.StringSliceVar(&o.exempt, "cooldown-exempt", nil, "package names whose releases may be of any age")
 	f.BoolVar(&o.bestEffort, "best-effort", false, "run although this machine cannot enforce every limit")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "pass a variable into the box: NAME or NAME=value")
 }

@@ -149,6 +149,7 @@ func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits 
 			Runtime: rt, Store: install.Store{Dir: p.layers}, Now: time.Now,
 			Mirror: &install.Mirror{
 				CacheDir: p.packages, Offline: o.box.offline, Environ: os.Environ(), OnRequest: s.audit,
+				Cooldown: time.Duration(o.box.cooldown) * 24 * time.Hour, Exempt: o.box.exempt,
 			},
 		},
 	}

@@ -88,7 +88,7 @@ func (g *Gateway) missing(a artefact, err error) error {
 }
 
 // absentNames is how many names an offline message lists.
-const absentNames = 40
+const absentNames = 8
 
 func (g *Gateway) absent(eco, what string, cause error) error {
 	have := g.store.names(eco)
@@ -103,7 +103,7 @@ func (g *Gateway) absent(eco, what string, cause error) error {
 	if !g.opts.Offline {
 		why = cause.Error()
 	}
-	return refuse(statusAbsent, "%s is not in the package cache (%s); in the cache for %s: %s", what, why, eco, list)
+	return refuse(statusAbsent, "%s is not in the package cache (%s); in the cache for %s: %s; kintsugi cache info --names lists all", what, why, eco, list)
 }
 
 func (g *Gateway) download(ctx context.Context, a artefact) error {

@@ -25,6 +25,7 @@ type Entry struct {
 	Verified  string        `json:"verified,omitempty"` // what was checked: "sha256", "sumdb", …
 	Hash      string        `json:"hash,omitempty"`     // "sha256:…" of the artefact
 	Refused   string        `json:"refused,omitempty"`  // why nothing was served
+	Withheld  []string      `json:"withheld,omitempty"` // versions left out for their age: "2.0 (3 days old)"
 	Duration  time.Duration `json:"duration"`
 }
 

@@ -38,6 +38,12 @@ type Options struct {
 	Offline bool
 	// Limits bound what is fetched and served; zero fields take defaults.
 	Limits Limits
+	// Cooldown leaves out releases that are younger, where the index tells
+	// their time; 0 leaves out none. Fresh releases are where stolen accounts
+	// show, and most are found out within days.
+	Cooldown time.Duration
+	// Exempt are names of packages whose releases may be of any age.
+	Exempt []string
 	// Environ gives proxies and certificate bundles ("KEY=value"); nil means
 	// the environment of this process.
 	Environ []string

@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // npm serves the registry of Node packages to npm, pnpm and yarn:
@@ -71,13 +73,78 @@ func (n *npm) document(ctx context.Context, r *request, name string) (answer, er
 		}
 	}
 	r.entry.Hit, r.entry.Stale = pg.hit, pg.stale
-	body := pg.body
+	body, err := n.sifted(ctx, r, name, pg)
+	if err != nil {
+		return answer{}, err
+	}
 	if n.g.opts.Offline || pg.stale {
 		if body, err = npmOnly(body, func(v npmVersionDoc) bool { return n.here(name, v) }); err != nil {
 			return answer{}, unreadable(name, err)
 		}
 	}
 	return bytesAnswer(kind, npmRewrite(body, r.base+"/"+name+"/-/")), nil
+}
+
+// sifted keeps the versions that the session may see.
+func (n *npm) sifted(ctx context.Context, r *request, name string, pg *page) ([]byte, error) {
+	v := r.sess.sieve("npm", name)
+	if v.idle() {
+		return pg.body, nil
+	}
+	times, err := n.times(ctx, name, pg, v)
+	if err != nil || len(times) == 0 && len(v.pins) == 0 && !v.closed {
+		return pg.body, err
+	}
+	var bad error
+	body, err := npmOnly(pg.body, func(doc npmVersionDoc) bool {
+		s, _ := doc.Dist.sum()
+		ok, err := v.keep(release{doc.Version, npmFileOf(doc.Dist.Tarball), s, times[doc.Version]})
+		if err != nil {
+			bad = err
+		}
+		return ok
+	})
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	return body, v.verdict(r.entry)
+}
+
+// times are those of the versions that are too young. The short form of a page
+// tells only when the last one came; the long one is fetched when that is not
+// long ago.
+func (n *npm) times(ctx context.Context, name string, pg *page, v *sieve) (map[string]time.Time, error) {
+	if v.cooldown <= 0 {
+		return nil, nil
+	}
+	var t npmTimes
+	if err := json.Unmarshal(pg.body, &t); err != nil {
+		return nil, unreadable(name, err)
+	}
+	if at, err := time.Parse(time.RFC3339, t.Modified); t.Time == nil && err == nil && v.now.Sub(at) < v.cooldown {
+		long, err := n.page(ctx, name, npmLong, false)
+		if err != nil {
+			if n.g.opts.Offline || pg.stale { // only what was let through before is here
+				err = nil
+			}
+			return nil, err
+		}
+		if err := json.Unmarshal(long.body, &t); err != nil {
+			return nil, unreadable(name, err)
+		}
+	}
+	young := map[string]time.Time{}
+	for version, text := range t.Time {
+		if at, err := time.Parse(time.RFC3339, text); err == nil && v.now.Sub(at) < v.cooldown {
+			young[version] = at
+		}
+	}
+	delete(young, "modified")
+	delete(young, "created")
+	return young, nil
 }
 
 // otherForm gives the form of a page that was not asked for: better than none.
@@ -134,6 +201,13 @@ func (n *npm) tarball(ctx context.Context, r *request, name, file string) (answe
 		return answer{}, err
 	}
 	r.entry.Version = a.version
+	v := r.sess.sieve("npm", name)
+	if _, err := v.keep(release{version: a.version, file: a.file, sum: a.sum}); err != nil {
+		return answer{}, err
+	}
+	if err := v.verdict(r.entry); err != nil {
+		return answer{}, err
+	}
 	return n.g.artefact(ctx, a, r.entry)
 }
 

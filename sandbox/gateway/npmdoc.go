@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // npmVersionDoc is what matters of one version in a package's page. Pages have
@@ -137,9 +139,15 @@ func npmOnly(body []byte, keep func(npmVersionDoc) bool) ([]byte, error) {
 	if err := json.Unmarshal(body, &top); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(json.Unmarshal(top["versions"], &versions), json.Unmarshal(top["dist-tags"], &tags)); err != nil {
+	if len(top["dist-tags"]) > 0 {
+		if err := json.Unmarshal(top["dist-tags"], &tags); err != nil {
+			return nil, err
+		}
+	}
+	if err := json.Unmarshal(top["versions"], &versions); err != nil {
 		return nil, err
 	}
+	latest := tags["latest"]
 	for key, raw := range versions {
 		var v npmVersionDoc
 		if json.Unmarshal(raw, &v) != nil || !keep(v) {
@@ -151,9 +159,37 @@ func npmOnly(body []byte, keep func(npmVersionDoc) bool) ([]byte, error) {
 			delete(tags, tag)
 		}
 	}
+	if best := npmNewest(versions, latest); best != "" && tags["latest"] == "" && latest != "" {
+		tags["latest"] = best
+	}
 	top["versions"], _ = json.Marshal(versions)
 	top["dist-tags"], _ = json.Marshal(tags)
 	return json.Marshal(top)
+}
+
+// npmNewest picks the version that "latest" means when its own is left out:
+// the highest final one below it, else the highest there is.
+func npmNewest(versions map[string]json.RawMessage, below string) string {
+	best, rank := "", 0
+	for v := range versions {
+		r := 1
+		if s := "v" + v; semver.Prerelease(s) == "" {
+			if r = 2; semver.Compare(s, "v"+below) < 0 {
+				r = 3
+			}
+		}
+		if r > rank || r == rank && semver.Compare("v"+v, "v"+best) > 0 {
+			best, rank = v, r
+		}
+	}
+	return best
+}
+
+// npmTimes are the ages that a page tells: of each version in its long form,
+// of the last change to any in its short one.
+type npmTimes struct {
+	Modified string            `json:"modified"`
+	Time     map[string]string `json:"time"`
 }
 
 // sum is the strongest hash of a version's file.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // pip serves the simple index of Python packages, in both its forms, to pip
@@ -75,6 +76,9 @@ func (p *pip) index(ctx context.Context, r *request, raw string) (answer, error)
 		return answer{}, err
 	}
 	r.entry.Hit, r.entry.Stale = pg.hit, pg.stale
+	if files, err = sifted(r, name, files); err != nil {
+		return answer{}, err
+	}
 	if p.g.opts.Offline || pg.stale {
 		files = p.here(files)
 	}
@@ -82,6 +86,30 @@ func (p *pip) index(ctx context.Context, r *request, raw string) (answer, error)
 		return renderPipJSON(name, r.base, files)
 	}
 	return renderPipHTML(name, r.base, files), nil
+}
+
+// sifted keeps the files that the session may see.
+func sifted(r *request, name string, files []pipFile) ([]pipFile, error) {
+	v := r.sess.sieve("pip", name)
+	if v.idle() || len(files) == 0 {
+		return files, nil
+	}
+	var out []pipFile
+	for _, f := range files {
+		ok, err := v.keep(f.release())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, f)
+		}
+	}
+	return out, v.verdict(r.entry)
+}
+
+func (f pipFile) release() release {
+	at, _ := time.Parse(time.RFC3339, f.Uploaded)
+	return release{pipVersion(f.Name), f.Name, f.Sum, at}
 }
 
 // here keeps the files that need no network, so that a client without one
@@ -130,6 +158,9 @@ func (p *pip) file(ctx context.Context, r *request, raw, file string) (answer, e
 	}
 	f, err := p.find(ctx, name, whole)
 	if err != nil {
+		return answer{}, err
+	}
+	if _, err := sifted(r, name, []pipFile{f}); err != nil {
 		return answer{}, err
 	}
 	a := p.artefact(name, f)

@@ -19,6 +19,11 @@ type Session struct {
 	// Allow may refuse a package by its name ("cargo", "serde"); nil lets
 	// every well-formed name through. The error's text goes to the client.
 	Allow func(ecosystem, name string) error
+	// Pins, when there are any, are the only releases of their packages that
+	// are served, whatever their age. Other packages are served only when
+	// Unpinned is set.
+	Pins     []Pin
+	Unpinned bool
 	// Hosts are names by which clients reach the gateway, besides loopback.
 	Hosts []string
 	// OnRequest gets this session's entries, after Options.OnRequest.

@@ -149,7 +149,12 @@ func (in *Installer) run(ctx context.Context, manager string, spec sandbox.Spec,
 	if why := got.refusal(); why != "" {
 		return &Error{Manager: manager, Reason: why, Output: out}
 	}
-	return fail(manager, out, res)
+	err = fail(manager, out, res)
+	var e *Error
+	if errors.As(err, &e) {
+		e.Reason += got.young(out)
+	}
+	return err
 }
 
 func firstLine(s string) string {

@@ -6,8 +6,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/gateway"
@@ -26,6 +29,10 @@ type Mirror struct {
 	// CacheDir keeps what was fetched, for all sessions.
 	CacheDir string
 	Offline  bool
+	// Cooldown leaves out releases that are younger; Exempt names packages
+	// that may be of any age. See gateway.Options.
+	Cooldown time.Duration
+	Exempt   []string
 	// Environ is the host's environment: the managers' settings, proxies.
 	Environ []string
 	// Prober asks the managers; nil runs them on this machine.
@@ -58,6 +65,7 @@ func (m *Mirror) gateway(ctx context.Context, manager string) (*gateway.Gateway,
 	}
 	g, err := gateway.New(gateway.Options{
 		Upstreams: learned.For(manager), CacheDir: m.CacheDir, Offline: m.Offline, Environ: m.Environ, OnRequest: m.OnRequest,
+		Cooldown: m.Cooldown, Exempt: m.Exempt,
 	})
 	if err != nil {
 		return nil, &Error{Manager: manager, Reason: err.Error()}
@@ -163,6 +171,35 @@ func (f *fetched) artefacts() []Artefact {
 		out = append(out, a)
 	}
 	return out
+}
+
+// unresolved marks the outputs of managers that found no version to take.
+var unresolved = regexp.MustCompile(`No matching distribution|ETARGET|notarget|No solution found`)
+
+// young tells which releases were left out for their age, when a manager found
+// no version of a package and it may have been one of these.
+func (f *fetched) young(output string) string {
+	if !unresolved.MatchString(output) {
+		return ""
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out, names []string
+	for _, e := range f.entries {
+		if len(e.Withheld) > 0 && !slices.Contains(names, e.Name) && strings.Contains(plain(output), plain(e.Name)) {
+			names = append(names, e.Name)
+			out = append(out, e.Name+" "+strings.Join(e.Withheld[:min(len(e.Withheld), 3)], ", "))
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "; left out for being too young: " + strings.Join(out, "; ") + "; to take it all the same: --cooldown-exempt " + strings.Join(names, ",")
+}
+
+// plain makes a name comparable with what managers print.
+func plain(s string) string {
+	return strings.NewReplacer("_", "-", ".", "-").Replace(strings.ToLower(s))
 }
 
 // refusal is the last thing that the gateway refused, in words: better than

@@ -9,7 +9,7 @@ import (
 	"kintsugi/sandbox/namespace"
 )
 
-func realRuntime(t *testing.T) sandbox.Runtime {
+func realRuntime(t testing.TB) sandbox.Runtime {
 	t.Helper()
 	rt := namespace.New(namespace.Options{})
 	if a := rt.Probe(context.Background()); !a.OK {
