@@ -33,21 +33,39 @@ func arms(text string) string {
 // corners are the rounded ones.
 const corners = "╭╮╰╯"
 
-// blocks are filled parts of a cell, by their width in eighths.
-func eighths(text string) int {
+// block is a filled part of a cell: its place and size as parts of the cell,
+// and how dense it is.
+type block struct{ x, y, w, h, ink float64 }
+
+func blockOf(text string) (block, bool) {
 	switch text {
 	case "▏":
-		return 1
+		return block{0, 0, 1.0 / 8, 1, 1}, true
 	case "▍":
-		return 3
+		return block{0, 0, 3.0 / 8, 1, 1}, true
 	case "▌":
-		return 4
+		return block{0, 0, 1.0 / 2, 1, 1}, true
+	case "▐":
+		return block{0.5, 0, 1.0 / 2, 1, 1}, true
+	case "▀":
+		return block{0, 0, 1, 1.0 / 2, 1}, true
+	case "▄":
+		return block{0, 0.5, 1, 1.0 / 2, 1}, true
+	case "█":
+		return block{0, 0, 1, 1, 1}, true
+	case "░":
+		return block{0, 0, 1, 1, 0.3}, true
+	case "▒":
+		return block{0, 0, 1, 1, 0.55}, true
+	case "▓":
+		return block{0, 0, 1, 1, 0.8}, true
 	}
-	return 0
+	return block{}, false
 }
 
 func isShape(text string) bool {
-	return arms(text) != "" || text != "" && strings.Contains(corners, text) || eighths(text) > 0
+	_, filled := blockOf(text)
+	return filled || arms(text) != "" || text != "" && strings.Contains(corners, text)
 }
 
 // overlap closes the hair between two pieces of a line.
@@ -58,11 +76,13 @@ func heavy(text string) bool { return text == "━" || text == "╸" || text == 
 
 // shape draws n equal cells from x on.
 func shape(b *bytes.Buffer, x, y, n int, g glyph) {
+	filled, ok := blockOf(g.text)
 	switch {
-	case eighths(g.text) > 0:
+	case ok && filled.w == 1:
+		fill(b, filled, x, y, n, g)
+	case ok:
 		for i := range n {
-			fmt.Fprintf(b, `<rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" fill="%s"/>`+"\n",
-				left(x+i), top(y), cellW*float64(eighths(g.text))/8, cellH, g.fg)
+			fill(b, filled, x+i, y, 1, g)
 		}
 	case strings.Contains(corners, g.text):
 		for i := range n {
@@ -75,6 +95,16 @@ func shape(b *bytes.Buffer, x, y, n int, g glyph) {
 			lines(b, x+i, y, g)
 		}
 	}
+}
+
+// fill draws a block over n cells.
+func fill(b *bytes.Buffer, f block, x, y, n int, g glyph) {
+	opacity := ""
+	if f.ink < 1 {
+		opacity = fmt.Sprintf(` opacity="%g"`, f.ink)
+	}
+	fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"%s/>`+"\n",
+		left(x)+f.x*cellW, top(y)+f.y*cellH, cellW*(f.w*float64(n)), cellH*f.h, g.fg, opacity)
 }
 
 func centre(x int) float64 { return left(x) + cellW/2 }
