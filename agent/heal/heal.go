@@ -80,8 +80,13 @@ type Remedy struct {
 	// Append are arguments to add at the end of the command that failed
 	// (action "append"), such as -lm for a compiler.
 	Append []string `json:"append,omitempty"`
+	// Prepend are arguments to put before the command from now on, once the
+	// remedy is in place, such as xvfb-run -a. An install may have both this
+	// and Env.
+	Prepend []string `json:"prepend,omitempty"`
 	// Verify names what must be there afterwards: modules for pip and npm,
-	// commands or files for apt.
+	// features for gem; for apt commands, libraries (libz.so.1) and headers as
+	// a source includes them (openssl/ssl.h). Empty: only the retry will tell.
 	Verify []string `json:"verify,omitempty"`
 	// Origin is the rule, or the map row, that the remedy comes from.
 	Origin string `json:"origin"`

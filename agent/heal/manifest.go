@@ -92,6 +92,7 @@ type remedyTemplate struct {
 	Env      []string `toml:"env"`
 	Argv     []string `toml:"argv"`
 	Append   []string `toml:"append"`
+	Prepend  []string `toml:"prepend"`
 	Verify   []string `toml:"verify"`
 	Command  string   `toml:"command"`
 	Note     string   `toml:"note"`

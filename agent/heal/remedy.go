@@ -18,7 +18,7 @@ func (s *scan) remedies(m *match, id string, o *outcome) []Remedy {
 		base := Remedy{
 			Action: t.Action, Origin: "rule " + id,
 			Env: expandEach(t.Env, m.vars), Argv: expandEach(t.Argv, m.vars),
-			Append: expandWords(t.Append, m.vars),
+			Append: expandWords(t.Append, m.vars), Prepend: expandWords(t.Prepend, m.vars),
 			Verify: expandWords(t.Verify, m.vars), Note: expand(t.Note, m.vars),
 			Command: strings.TrimSpace(expand(t.Command, m.vars)),
 		}
