@@ -143,6 +143,6 @@ func (m *gem) setup(base, dir string) Setup {
 	source := base + "/gem/"
 	return Setup{
 		Env:   []string{"GEMRC=" + rc, "BUNDLE_MIRROR__ALL=" + source, "BUNDLE_DISABLE_VERSION_CHECK=true", "BUNDLE_RETRY=0"},
-		Files: []File{{Path: rc, Data: []byte(":sources:\n- " + source + "\ngem: --no-document\n")}},
+		Files: []File{{Path: rc, Data: []byte(":sources:\n- " + source + "\ninstall: --no-document\n")}},
 	}
 }
