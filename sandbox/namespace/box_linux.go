@@ -39,6 +39,7 @@ type box struct {
 	waitOnce        func() (sandbox.Result, error)
 
 	killed  atomic.Bool
+	spent   atomic.Int64 // processor time of those that were killed, in ns
 	most    atomic.Int64 // bytes, the most that was seen
 	bloated atomic.Bool  // too much memory was seen
 	crowded atomic.Bool  // as many processes as allowed were seen
@@ -57,9 +58,9 @@ func (b *box) start(ctx context.Context) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	warm, err := b.startWarm(v)
+	warm, err := b.startWarm(ctx, v)
 	if !warm {
-		err = b.startCold(v)
+		err = b.startCold(ctx, v)
 	}
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (b *box) start(ctx context.Context) error {
 }
 
 // startCold makes the box from nothing.
-func (b *box) startCold(v *view) error {
+func (b *box) startCold(ctx context.Context, v *view) error {
 	place, err := b.slots.get()
 	if err != nil {
 		return err
@@ -90,7 +91,7 @@ func (b *box) startCold(v *view) error {
 	if err != nil {
 		return err
 	}
-	return b.await(b.awaited())
+	return b.await(ctx, b.awaited())
 }
 
 // occupy prepares the slot for this box: what is on the lease is cleaned up
@@ -182,7 +183,7 @@ func (b *box) adopt(m reported) error {
 
 // run moves the streams and prepares the end.
 func (b *box) run(ctx context.Context) {
-	b.meter = sandbox.NewMeter(b.limits.Output, b.kill)
+	b.meter = sandbox.NewMeter(b.limits.Output, b.end)
 	if b.out.ours != nil {
 		b.copies.Go(func() { b.meter.Copy(b.spec.Stdout, b.out.ours) })
 	}
@@ -207,6 +208,17 @@ func (b *box) run(ctx context.Context) {
 // Kill ends the whole process tree at once.
 func (b *box) Kill() {
 	b.killed.Store(true)
+	b.end()
+}
+
+// end kills the box. What its processes took of the processor is noted first:
+// nobody waits for them then.
+func (b *box) end() {
+	b.mu.Lock()
+	if b.pid != 0 {
+		b.spent.Store(int64(sample(b.pid).CPU))
+	}
+	b.mu.Unlock()
 	b.kill()
 }
 
@@ -223,7 +235,7 @@ func (b *box) wait() (sandbox.Result, error) {
 	b.stop()
 	b.copies.Wait()
 	result.Usage = sandbox.Usage{
-		CPU:    time.Duration(usage.Utime.Nano() + usage.Stime.Nano()),
+		CPU:    time.Duration(usage.Utime.Nano()+usage.Stime.Nano()) + time.Duration(b.spent.Load()),
 		Memory: max(usage.Maxrss<<10, b.most.Load()),
 	}
 	b.judge(&result, ended, b.slot.group.settle())
@@ -237,6 +249,10 @@ func (b *box) reports(result *sandbox.Result) bool {
 	ended := false
 	for {
 		m, err := b.receive()
+		if errors.Is(err, os.ErrDeadlineExceeded) { // the context ended just when the program began
+			b.status.ours.SetReadDeadline(time.Time{})
+			continue
+		}
 		if err != nil {
 			return ended
 		}

@@ -278,6 +278,68 @@ func testListeners(t *testing.T, r *Runtime) {
 	}
 }
 
+func TestNetworkHost(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	abstract, err := net.Listen("unix", fmt.Sprintf("@kintsugi-test-%d", os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer abstract.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintln(c, "hello")
+			c.Close()
+		}
+	}()
+	script := fmt.Sprintf("cat </dev/tcp/127.0.0.1/%d; ls /etc/ssl/certs | head -1 | wc -l; cat /etc/resolv.conf", l.Addr().(*net.TCPAddr).Port)
+	resolver, _ := os.ReadFile("/etc/resolv.conf")
+	spec := sandbox.Spec{Argv: []string{"bash", "-c", script}, Network: sandbox.NetworkHost}
+	if o := run(t, r, spec); o.out != "hello\n1\n"+string(resolver) {
+		t.Fatalf("with the host's network: %q %q", o.out, o.err)
+	}
+	spec.Network = sandbox.NetworkNone
+	if o := run(t, r, spec); strings.Contains(o.out, "hello") {
+		t.Fatalf("without a network: %q", o.out)
+	}
+	if landlockABI() >= 6 {
+		binary, _ := filepath.Abs(os.Args[0])
+		spec = sandbox.Spec{Argv: []string{"/probe"}, Env: []string{probeEnv + "=abstract socket", "TARGET=" + abstract.Addr().String()}, Network: sandbox.NetworkHost,
+			Mounts: []sandbox.Mount{{Source: binary, Target: "/probe"}}}
+		if o := run(t, r, spec); !strings.Contains(o.out, "operation not permitted") {
+			t.Fatalf("an abstract socket of the host: %q", o.out)
+		}
+	}
+}
+
+func TestCancelWhileStarting(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(time.Duration(i)*300*time.Microsecond, cancel)
+		b, err := r.Start(ctx, sandbox.Spec{Argv: []string{"/bin/sleep", "100"}})
+		if err != nil {
+			if !errors.Is(err, context.Canceled) {
+				t.Fatalf("after %d: %v", i, err)
+			}
+			continue
+		}
+		if result, err := b.Wait(); err != nil || result.Limit != sandbox.LimitCancelled {
+			t.Fatalf("after %d: %+v %v", i, result, err)
+		}
+	}
+}
+
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)

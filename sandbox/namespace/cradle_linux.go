@@ -1,11 +1,13 @@
 package namespace
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -75,13 +77,18 @@ type awaiting struct {
 // await reads reports until init is born and has sent the kind that is waited
 // for, or until the box is gone after an operation failed. Two processes
 // report, so the birth may come after what init did.
-func (c *cradle) await(w awaiting) error {
+func (c *cradle) await(ctx context.Context, w awaiting) error {
+	stop := context.AfterFunc(ctx, func() { c.status.ours.SetReadDeadline(time.Now()) })
+	defer stop()
 	var failed error
 	var early []reported // the end may even come before the birth
 	defer func() { c.early = early }()
 	for arrived := false; failed != nil || !arrived || c.pid == 0; {
 		m, err := c.receive()
 		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if failed == nil {
 				failed = fmt.Errorf("%w: %w", errGone, err)
 			}

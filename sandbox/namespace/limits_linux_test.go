@@ -226,6 +226,24 @@ func TestUsage(t *testing.T) {
 	})
 }
 
+func TestCPUShare(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	a := r.Probe(t.Context())
+	spec := sh("while :; do :; done")
+	spec.Limits = sandbox.Limits{CPUs: 0.2, Wall: time.Second}
+	if a.Report.Find(sandbox.PromiseCPU).Strength != sandbox.KernelEnforced {
+		spec.Env, spec.Require = sandbox.BaseEnv(os.Environ()), []sandbox.Promise{sandbox.PromiseCPU}
+		if _, err := r.Start(t.Context(), spec); err == nil {
+			t.Fatal("a share that nobody keeps was promised")
+		}
+		return
+	}
+	if o := run(t, r, spec); o.Usage.CPU > 400*time.Millisecond || o.Usage.CPU < 50*time.Millisecond {
+		t.Fatalf("got %+v", o.Result)
+	}
+}
+
 func TestRequire(t *testing.T) {
 	t.Parallel()
 	o := newRuntime(t).options

@@ -96,6 +96,7 @@ func (p *plan) scratch(parts []part) {
 		}
 		for _, t := range part.lower {
 			p.hide(t.handle)
+			p.veil(&t)
 		}
 		p.hide(part.parent)
 	}
@@ -124,6 +125,30 @@ func (p *plan) hide(handle int) {
 	p.needScratch()
 	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, p.hiddenPath('l', handle), 0o755)
 	p.move(handle, p.hiddenPath('l', handle))
+}
+
+// veil makes a layer of whiteouts.
+func (p *plan) veil(t *tree) {
+	if t.veil == 0 {
+		return
+	}
+	p.needScratch()
+	root := p.hiddenPath('v', t.veil)
+	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, root, 0o755)
+	made := map[string]bool{".": true}
+	for _, name := range t.hidden {
+		p.veilDirs(root, filepath.Dir(name), made)
+		p.Call(unix.SYS_MKNODAT, unix.AT_FDCWD, root+"/"+name, unix.S_IFCHR, 0)
+	}
+}
+
+func (p *plan) veilDirs(root, dir string, made map[string]bool) {
+	if made[dir] {
+		return
+	}
+	p.veilDirs(root, filepath.Dir(dir), made)
+	made[dir] = true
+	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, root+"/"+dir, 0o755)
 }
 
 func (p *plan) move(handle int, target string) {
@@ -161,13 +186,16 @@ func (p *plan) attach(part *part) {
 func (p *plan) bind(part *part, target string) {
 	p.Call(unix.SYS_MOUNT, part.source, target, 0, unix.MS_BIND|unix.MS_REC, 0)
 	if !part.device {
-		a := part.attr()
-		var b []byte
-		for _, v := range []uint64{a.Attr_set, a.Attr_clr, a.Propagation, a.Userns_fd} {
-			b = binary.LittleEndian.AppendUint64(b, v)
-		}
-		p.Call(unix.SYS_MOUNT_SETATTR, unix.AT_FDCWD, target, unix.AT_RECURSIVE, b, attrSize)
+		p.setattr(target, part.attr())
 	}
+}
+
+func (p *plan) setattr(target string, a *unix.MountAttr) {
+	var b []byte
+	for _, v := range []uint64{a.Attr_set, a.Attr_clr, a.Propagation, a.Userns_fd} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	p.Call(unix.SYS_MOUNT_SETATTR, unix.AT_FDCWD, target, unix.AT_RECURSIVE, b, attrSize)
 }
 
 // overlayOptions opens the directories of an overlay and returns what mount
@@ -175,9 +203,12 @@ func (p *plan) bind(part *part, target string) {
 func (p *plan) overlayOptions(part *part) string {
 	var lower []string
 	for _, t := range part.lower {
-		if t.handle > 0 {
+		switch {
+		case t.handle > 0:
 			lower = append(lower, p.hiddenPath('l', t.handle))
-		} else {
+		case t.veil > 0:
+			lower = append(lower, p.hiddenPath('v', t.veil))
+		default:
 			lower = append(lower, p.numbered(t.path))
 		}
 	}

@@ -39,6 +39,10 @@ func (p *plan) target(spec *sandbox.Spec, parts []part, clock launch.Cell) {
 	p.exec(spec)
 }
 
+// noCore is a size of core files that none fits into. Unlike 0, it also keeps
+// the kernel from handing the core to a program of the host.
+const noCore = 1
+
 // rlimits sets the limits that the kernel keeps per process.
 func (p *plan) rlimits() {
 	p.Note("setting limits")
@@ -46,14 +50,14 @@ func (p *plan) rlimits() {
 		resource int
 		value    int64
 	}{
-		{unix.RLIMIT_CORE, 0},
+		{unix.RLIMIT_CORE, noCore},
 		{unix.RLIMIT_CPU, int64(p.limits.CPU.Seconds() + 0.999)},
 		{unix.RLIMIT_FSIZE, p.limits.FileSize},
 		{unix.RLIMIT_NOFILE, int64(p.limits.OpenFiles)},
 		{unix.RLIMIT_NPROC, p.processes()},
 		{unix.RLIMIT_DATA, p.data()},
 	} {
-		if r.value < 0 || (r.value == 0 && r.resource != unix.RLIMIT_CORE) {
+		if r.value <= 0 {
 			continue
 		}
 		p.rlimit(r.resource, uint64(r.value))

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +125,7 @@ func (p *pool) warm(c *cradle) error {
 		return err
 	}
 	noted := func() error { return c.slot.write(p.slots.host.lease(c.pid)) }
-	return c.await(awaiting{kind: reportReady, born: noted})
+	return c.await(context.Background(), awaiting{kind: reportReady, born: noted})
 }
 
 func (p *pool) release(c *cradle) {
@@ -155,7 +156,7 @@ func fits(spec *sandbox.Spec, l sandbox.Limits) bool {
 
 // startWarm turns a warm box into this one. It returns false when there is
 // none that can be, and then nothing of the caller's has run.
-func (b *box) startWarm(v *view) (bool, error) {
+func (b *box) startWarm(ctx context.Context, v *view) (bool, error) {
 	if !fits(&b.spec, b.limits) {
 		return false, nil
 	}
@@ -174,7 +175,7 @@ func (b *box) startWarm(v *view) (bool, error) {
 		return false, nil
 	}
 	b.give()
-	return true, b.await(b.awaited())
+	return true, b.await(ctx, b.awaited())
 }
 
 // beyond lists the parts of a view that boxes in general do not have, and

@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"fmt"
+	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -76,6 +77,10 @@ var probes = map[string]func() string{
 	"x32":         call(0x40000000 | 39),
 	"device node": func() string { return fmt.Sprint(unix.Mknod("/tmp/d", unix.S_IFCHR|0o666, 0)) },
 	"fifo":        func() string { return fmt.Sprint(unix.Mknod("/tmp/f", unix.S_IFIFO|0o666, 0)) },
+	"abstract socket": func() string {
+		_, err := net.Dial("unix", os.Getenv("TARGET"))
+		return fmt.Sprint(err)
+	},
 	"inotify":     countInotify,
 	"descriptors": openDescriptors,
 }

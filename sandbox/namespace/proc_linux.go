@@ -50,6 +50,10 @@ const emptyDir = "var/empty"
 func (p *plan) proc() {
 	p.Note("mounting /proc")
 	p.Call(unix.SYS_MOUNT, "proc", "proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "hidepid=invisible")
+	p.Note("making /proc/sys read-only")
+	p.Call(unix.SYS_MOUNT, "proc/sys", "proc/sys", 0, unix.MS_BIND, 0)
+	readOnly := part{}
+	p.setattr("proc/sys", readOnly.attr())
 	for _, m := range p.host.masks {
 		p.Note("covering /proc/%s", m.name)
 		cover := "dev/null"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -15,10 +16,9 @@ import (
 
 // view is what one box sees: the parts of its root, parents before children.
 type view struct {
-	links []entry
-	parts []part
-	// scratch lists upper directories that live in a hidden tmpfs, as names.
-	scratch int
+	links  []entry
+	parts  []part
+	number int // the last number given to something in the scratch space
 }
 
 // part is one mount of a box: a bind of source, or an overlay of lower.
@@ -50,6 +50,10 @@ type tree struct {
 	path   string
 	owned  bool
 	handle int
+	// veil, when not 0, numbers a layer of nothing but marks that hide names
+	// of the layers below.
+	veil   int
+	hidden []string
 }
 
 // attr is the mode of a bind: private, without set-user-id, without devices,
@@ -221,29 +225,78 @@ func (h *host) addWorkspace(v *view, w sandbox.Workspace) error {
 	if w.Path == "" {
 		return nil
 	}
-	path := filepath.Clean(w.Path)
-	if !filepath.IsAbs(path) || path == "/" {
-		return fmt.Errorf("the workspace %q must be a folder's absolute path", w.Path)
-	}
-	source := w.Source
-	if source == "" {
+	path, source := filepath.Clean(w.Path), filepath.Clean(w.Source)
+	if w.Source == "" {
 		source = path
 	}
+	if err := h.checkWorkspace(path, source, w); err != nil {
+		return err
+	}
 	p := part{target: path, upper: w.Upper, work: w.Work, writable: true}
-	for _, dir := range append(append([]string{}, w.Lower...), source) {
-		if err := needDir(dir); err != nil {
-			return fmt.Errorf("workspace: %w", err)
-		}
+	for _, dir := range w.Lower {
 		p.lower = append(p.lower, tree{path: dir, owned: true})
 	}
+	if source == h.home {
+		v.number++
+		p.lower = append(p.lower, tree{veil: v.number, hidden: secretsOf(source, h.tools)})
+	}
+	p.lower = append(p.lower, tree{path: source, owned: true})
 	if w.Upper == "" {
-		v.scratch++
-		p.scratchNumber = v.scratch
-	} else if w.Work == "" {
-		return errors.New("workspace: an upper directory needs a work directory on the same file system")
+		v.number++
+		p.scratchNumber = v.number
 	}
 	v.parts = append(v.parts, p)
 	return nil
+}
+
+func (h *host) checkWorkspace(path, source string, w sandbox.Workspace) error {
+	switch {
+	case !filepath.IsAbs(path) || path == "/":
+		return fmt.Errorf("the workspace %q must be a folder's absolute path", w.Path)
+	case source == "/" || within(h.home, source) && source != h.home:
+		return fmt.Errorf("the workspace %s contains your home directory; work in a folder of your own", source)
+	case w.Upper != "" && w.Work == "":
+		return errors.New("workspace: an upper directory needs a work directory on the same file system")
+	case w.Upper != "" && within(filepath.Clean(w.Upper), source):
+		return fmt.Errorf("the session's files in %s lie inside of the workspace %s; work in a folder of your own, or set XDG_STATE_HOME to a place outside", w.Upper, source)
+	}
+	for _, dir := range append([]string{source}, w.Lower...) {
+		if err := needDir(dir); err != nil {
+			return fmt.Errorf("workspace: %w", err)
+		}
+	}
+	return nil
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// secretsOf lists what must not be seen of a home that is a workspace, by path
+// relative to it: everything whose name starts with a dot, except the way to
+// the tool chains.
+func secretsOf(home string, tools []string) []string {
+	var out []string
+	var look func(dir string, all bool)
+	look = func(dir string, all bool) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			onTheWay := slices.ContainsFunc(tools, func(t string) bool { return within(t, path) && t != path })
+			switch {
+			case slices.Contains(tools, path):
+			case onTheWay:
+				look(path, all || e.Name()[0] == '.')
+			case all || e.Name()[0] == '.':
+				out = append(out, strings.TrimPrefix(path, home+"/"))
+			}
+		}
+	}
+	look(home, false)
+	return out
 }
 
 func needDir(path string) error {

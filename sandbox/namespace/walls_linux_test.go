@@ -137,6 +137,27 @@ func TestProgramsOfTheHostRun(t *testing.T) {
 	}
 }
 
+func TestHomeAsWorkspace(t *testing.T) {
+	t.Parallel()
+	home := files(t, map[string]string{"plot.py": "P", "data/.hidden": "H", ".ssh/id": "S", ".netrc": "N", ".cargo/bin/hello": "#!/bin/sh\necho ran\n", ".cargo/credentials.toml": "C", "bin/tool": "#!/bin/sh\necho tool\n"})
+	path := home + "/.cargo/bin:" + home + "/bin:/usr/bin:/bin"
+	r := New(Options{Home: home, Environ: []string{"PATH=" + path}, StateDir: newRuntime(t).options.StateDir})
+	t.Cleanup(func() { r.Close() })
+	spec := sandbox.Spec{Argv: []string{"sh", "-c", "hello; tool; find . -type f | sort; mkdir .ssh && echo x >.ssh/new && ls .ssh"}, Env: []string{"PATH=" + path}, Dir: home, Workspace: sandbox.Workspace{Path: home}}
+	want := "ran\ntool\n./.cargo/bin/hello\n./bin/tool\n./data/.hidden\n./plot.py\nnew\n"
+	if o := run(t, r, spec); o.out != want {
+		t.Fatalf("saw:\n%s%s\nwant:\n%s", o.out, o.err, want)
+	}
+	spec.Workspace.Path = filepath.Dir(home)
+	if _, err := r.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "contains your home") {
+		t.Fatalf("a workspace around the home: %v", err)
+	}
+	spec.Workspace = sandbox.Workspace{Path: home, Upper: home + "/u", Work: home + "/w"}
+	if _, err := r.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "lie inside of the workspace") {
+		t.Fatalf("an upper directory inside of the workspace: %v", err)
+	}
+}
+
 func TestToolsBelowTheHome(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -45,7 +45,7 @@ func (b *box) look() {
 	}
 	if b.limits.Memory > 0 && u.Memory > b.limits.Memory {
 		b.bloated.Store(true)
-		b.kill()
+		b.end()
 	}
 }
 
