@@ -156,11 +156,15 @@ func (s *scan) explain(m *match, name string, o *outcome) string {
 	}
 	short["packages"] = barePackages(m.vars["packages"])
 	text := expand(s.rules.explanation(m.rule, name, o), short)
-	return tidy.Replace(strings.Join(strings.Fields(text), " "))
+	text = tidy.Replace(strings.Join(strings.Fields(text), " "))
+	return loneStop.ReplaceAllString(text, ".$1")
 }
 
-// tidy takes away what an empty placeholder leaves behind.
-var tidy = strings.NewReplacer(": .", ".", " .", ".", "..", ".", "“” ", "", " ( ", " ", "(, line )", "", " (, line ): ", ": ")
+// tidy and loneStop take away what an empty placeholder leaves behind.
+var (
+	tidy     = strings.NewReplacer(" (, line )", "", " (, पंक्ति )", "", "“” ", "")
+	loneStop = regexp.MustCompile(`(?::| |\.)\.( |$)`)
+)
 
 // versionWords says a limit of a version in words.
 var versionWords = strings.NewReplacer("<=", " up to ", ">=", " from version ", "==", " version ", "<", " before version ", ">", " after version ")
