@@ -53,8 +53,14 @@ func (t *task) turn(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	honest, faked := withoutFakes(reply.Text)
+	reply.Text = honest
 	t.l.talk.add(reply.Message())
-	if len(reply.Calls) == 0 {
+	switch {
+	case len(reply.Calls) > 0:
+	case faked:
+		return false, t.correct("fake.md", nil)
+	default:
 		return t.noCall(ctx, reply)
 	}
 	t.empty = 0
@@ -93,6 +99,20 @@ func (t *task) noCall(ctx context.Context, reply model.Reply) (bool, error) {
 		return false, t.correct("nothing.md", map[string]any{"Said": true})
 	}
 	return true, t.finish(reply.Text)
+}
+
+// fakes are how a model begins the result of a tool that it makes up.
+var fakes = [...]string{"<tool_response", "<|tool_response", "<tool_result", "<function_results", "[TOOL_RESULTS]", "\nResult of run_", "\nTool result:"}
+
+// withoutFakes cuts a text where the model begins to play the tools.
+func withoutFakes(text string) (honest string, faked bool) {
+	cut := len(text)
+	for _, f := range fakes {
+		if i := strings.Index("\n"+text, f); i >= 0 {
+			cut = min(cut, max(0, i-1))
+		}
+	}
+	return text[:cut], cut < len(text)
 }
 
 // announcements are how a reply ends that promises a call and makes none.

@@ -257,6 +257,8 @@ func TestTextWithoutACall(t *testing.T) {
 	}{
 		"an answer":             {[]model.Scripted{{Text: "A list holds things."}}, "A list holds things.", 1, 0},
 		"a promise":             {[]model.Scripted{{Text: "Let me run it."}, runCode("python", "1"), finishes("ok")}, "ok", 3, 1},
+		"a made up result":      {[]model.Scripted{{Text: "I run it.\n<tool_response>\n4\n</tool_response>\nIt is 4."}, finishes("ok")}, "ok", 2, 0},
+		"a result in words":     {[]model.Scripted{{Text: "Result of run_code:\n4"}, finishes("ok")}, "ok", 2, 0},
 		"two promises":          {[]model.Scripted{{Text: "Let me run it."}, {Text: "I will do it."}}, "I will do it.", 2, 0},
 		"nothing":               {[]model.Scripted{{}, finishes("ok")}, "ok", 2, 0},
 		"a block of code":       {[]model.Scripted{{Text: "Run:\n```python\nprint(1)\n```"}, finishes("1")}, "1", 2, 1},

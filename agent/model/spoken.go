@@ -5,7 +5,7 @@ import "strings"
 // starts are how calls in text begin. Those in a line of their own only count
 // at its start.
 var (
-	anywhere   = [...]string{"<tool_call", "<|tool_call", "<function", "<|python_tag", "<tools>", "<action>", "[TOOL_CALLS]"}
+	anywhere   = [...]string{"<tool_call", "<|tool_call", "<tool_res", "<|tool_res", "<function", "<|python_tag", "<tools>", "<action>", "[TOOL_CALLS]"}
 	lineStarts = [...]string{"{", "[{", "```json", "```tool", "<tool>"}
 )
 
