@@ -163,8 +163,8 @@ func TestFrameIsWholeAtEverySize(t *testing.T) {
 	t.Parallel()
 	for _, beats := range [][]demo.Beat{demo.Plot(), demo.Hard(), demo.Ask(), demo.Running(), nil} {
 		r := newRig(t, 120, 40, beats)
-		for w := 1; w < 210; w += 26 {
-			for _, h := range []int{1, 15, 40} {
+		for w := 1; w < 210; w += 38 {
+			for _, h := range []int{1, 15, 30} {
 				r.resize(w, h)
 				for _, at := range []place{inComposer, inReason, inSandbox, inTimeline} {
 					r.setFocus(at)

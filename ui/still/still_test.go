@@ -79,7 +79,7 @@ func TestPicturesInEveryTheme(t *testing.T) {
 	plot, hard := event.Fold(demo.Events(demo.Plot())), event.Fold(demo.Events(demo.Hard()))
 	for _, name := range themes.List(nil) {
 		th := theme(t, name)
-		svg := SVG(Frame(plot, 100, 30, th), th, "a <title> & more")
+		svg := SVG(Frame(plot, 100, 20, th), th, "a <title> & more")
 		text := words(t, svg)
 		for _, want := range []string{"pandas", "mended", "a <title> & more", "Timeline"} {
 			if !strings.Contains(text, want) {
