@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -227,33 +228,111 @@ func TestRealCargo(t *testing.T) {
 	off.runs(t, "cargo", dir, "cargo", "fetch")
 }
 
+// TestRealApt uses the last of the machine's sources, which is usually the
+// small one of security updates, and the smallest package in it.
 func TestRealApt(t *testing.T) {
 	t.Parallel()
 	m := realIndex(t, "apt")
+	ups := m.opts.Upstreams[len(m.opts.Upstreams)-1:]
+	m = serveReal(t, Options{CacheDir: m.store.dir, Upstreams: ups})
 	dir := t.TempDir()
-	fetch := func(m *mirror, into string) {
-		base := filepath.Join(dir, into)
-		for _, d := range []string{"state", "cache/archives/partial", "lists/partial"} {
-			if err := os.MkdirAll(filepath.Join(base, d), 0o755); err != nil {
-				t.Fatal(err)
+	name := aptFetch(t, m, dir+"/first")
+	m.mustHave(t, true, name+"_")
+	if again := aptFetch(t, serveReal(t, Options{CacheDir: m.store.dir, Upstreams: ups, Offline: true}), dir+"/offline"); again != name {
+		t.Errorf("offline: %s, not %s", again, name)
+	}
+}
+
+// Signatures and hashes are apt's business, and it goes about it: a release
+// file, a list or a package that was changed on the way is not taken.
+func TestRealAptChecks(t *testing.T) {
+	t.Parallel()
+	m := realIndex(t, "apt")
+	last := m.opts.Upstreams[len(m.opts.Upstreams)-1]
+	for _, c := range []struct{ part, word string }{
+		{"InRelease", "signature"}, {"/binary-", "not what the index says"}, {".deb", "Hash Sum mismatch"},
+	} {
+		evil := newOrigin(t)
+		evil.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			status, body := m.get(t, strings.Replace(r.URL.EscapedPath(), "/evil", "/apt/"+aptID(last), 1))
+			if strings.Contains(r.URL.Path, c.part) {
+				body = body[:len(body)/2] + "x" + body[len(body)/2+1:]
 			}
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		})
+		up := last
+		up.URL, up.Private, up.Auth = evil.URL+"/evil", true, ""
+		n := serveReal(t, Options{CacheDir: t.TempDir(), Upstreams: []Upstream{up}})
+		out, err := aptTry(t, n, t.TempDir())
+		for _, e := range n.entries() {
+			out += e.Refused + "\n"
 		}
-		opts := []string{
-			"apt-get", "-q", "-o", "Dir::State=" + base + "/state", "-o", "Dir::State::lists=" + base + "/lists",
-			"-o", "Dir::State::status=/dev/null", "-o", "Dir::Cache=" + base + "/cache", "-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1",
-		}
-		out := m.runs(t, "apt", dir, append(opts, "update")...)
-		if strings.Contains(out, "W:") || strings.Contains(out, "E:") {
-			t.Errorf("apt is not content:\n%s", out)
-		}
-		m.runs(t, "apt", dir, append(opts, "install", "--download-only", "--yes", "--no-install-recommends", "hello")...)
-		if got, _ := filepath.Glob(base + "/cache/archives/hello_*.deb"); len(got) != 1 {
-			t.Errorf("%s: %v", into, got)
+		if err == nil || !strings.Contains(out, c.word) {
+			t.Errorf("%s changed: %v\n%s", c.part, err, out)
 		}
 	}
-	fetch(m, "first")
-	m.mustHave(t, true, "hello_")
-	fetch(serveReal(t, Options{CacheDir: m.store.dir, Upstreams: m.opts.Upstreams, Offline: true}), "offline")
+}
+
+// aptTry is aptFetch for what must fail.
+func aptTry(t *testing.T, m *mirror, base string) (string, error) {
+	t.Helper()
+	s, err := m.Setup("apt", m.base, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s.Files[0].Path, string(s.Files[0].Data))
+	script := `mkdir -p state cache/archives/partial lists/partial
+set -e
+opts="-q -o Dir::State=$PWD/state -o Dir::State::lists=$PWD/lists -o Dir::State::status=/dev/null -o Dir::Cache=$PWD/cache -o APT::Sandbox::User=root -o Debug::NoLocking=1"
+apt-get "$@" $opts update -o APT::Update::Error-Mode=any
+apt-get "$@" $opts download $(apt-cache "$@" $opts pkgnames | sort | head -n 1)`
+	cmd := exec.Command("sh", append([]string{"-c", script, "sh"}, s.Args...)...)
+	cmd.Dir, cmd.Env = base, append(nowhere(base), s.Env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// aptFetch updates the lists and downloads a package, into base alone.
+func aptFetch(t *testing.T, m *mirror, base string) (name string) {
+	t.Helper()
+	for _, d := range []string{"state", "cache/archives/partial", "lists/partial"} {
+		if err := os.MkdirAll(filepath.Join(base, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts := []string{
+		"-q", "-o", "Dir::State=" + base + "/state", "-o", "Dir::State::lists=" + base + "/lists", "-o", "Dir::State::status=/dev/null",
+		"-o", "Dir::Cache=" + base + "/cache", "-o", "APT::Sandbox::User=root", "-o", "Debug::NoLocking=1",
+	}
+	apt := func(program string, args ...string) string {
+		return m.runs(t, "apt", base, append(append([]string{program}, opts...), args...)...)
+	}
+	if out := apt("apt-get", "update"); strings.Contains(out, "W:") || strings.Contains(out, "E:") {
+		t.Errorf("apt is not content:\n%s", out)
+	}
+	name = smallest(apt("apt-cache", "dumpavail"))
+	apt("apt-get", "download", name)
+	if got, _ := filepath.Glob(base + "/" + name + "_*.deb"); len(got) != 1 {
+		t.Errorf("%s: %v", name, got)
+	}
+	return name
+}
+
+// smallest gives the package with the smallest file in apt's list.
+func smallest(list string) (name string) {
+	least := 1 << 40
+	for _, part := range strings.Split(list, "\n\n") {
+		field := func(key string) string {
+			_, rest, _ := strings.Cut("\n"+part, "\n"+key+": ")
+			line, _, _ := strings.Cut(rest, "\n")
+			return line
+		}
+		if n, err := strconv.Atoi(field("Size")); err == nil && n < least {
+			name, least = field("Package"), n
+		}
+	}
+	return name
 }
 
 // The names of the registries come from the clients: the report shows that
