@@ -58,11 +58,15 @@ func (t *remedyTemplate) text() string {
 	return words
 }
 
-// Ecosystems lists the manifests: ecosystem and title, in order.
+// Ecosystems lists the ecosystems that have rules, each with its title.
 func (r *Rules) Ecosystems() [][2]string {
+	seen := map[string]bool{}
 	var out [][2]string
 	for _, m := range r.manifests {
-		out = append(out, [2]string{m.Ecosystem, m.Title})
+		if !seen[m.Ecosystem] {
+			seen[m.Ecosystem] = true
+			out = append(out, [2]string{m.Ecosystem, m.Title})
+		}
 	}
 	return out
 }

@@ -31,7 +31,6 @@ type match struct {
 	line string
 	exc  *exception
 	vars map[string]string
-	rows []row
 	// origin and trust are those of the packages found; near are names that
 	// may have been meant.
 	origin   string

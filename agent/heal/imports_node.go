@@ -133,7 +133,7 @@ func (p *jsScanner) regexAhead() bool {
 	case 0:
 		return true
 	case 'p':
-		return !strings.Contains(")]}", t.text)
+		return t.text != ")" && t.text != "]" && t.text != "}"
 	case 'w':
 		return t.text == "return" || t.text == "typeof" || t.text == "case" || t.text == "in" || t.text == "of"
 	}

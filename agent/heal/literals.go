@@ -98,9 +98,8 @@ func (l *literals) find(text string) hits {
 }
 
 func (h hits) add(id, pos int) {
-	at := append(h[id], pos)
-	if len(at) >= keepFirst+2*keepLast {
-		at = append(at[:keepFirst], at[len(at)-keepLast:]...)
+	h[id] = append(h[id], pos)
+	if n := len(h[id]); n >= keepFirst+2*keepLast {
+		h[id] = append(h[id][:keepFirst], h[id][n-keepLast:]...)
 	}
-	h[id] = at
 }

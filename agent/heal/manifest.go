@@ -8,7 +8,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// manifest is one file of rules, for one ecosystem.
+// manifest is one file of rules, for one ecosystem. A large ecosystem may have
+// several.
 type manifest struct {
 	Ecosystem string            `toml:"ecosystem"`
 	Title     string            `toml:"title"`

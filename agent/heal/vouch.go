@@ -122,10 +122,6 @@ func (r *Rules) near(table, key string) []string {
 	return closest(sortedKeys(r.table(table).rows), key)
 }
 
-func (r *Rules) nearList(list, name string) []string {
-	return closest(r.list(list).all, name)
-}
-
 // nearNames looks for what an unknown name may have meant: a typo, other
 // separators, two known names joined, a name of another registry.
 func (r *Rules) nearNames(manager, name string) (near []string, typo bool) {
