@@ -303,7 +303,7 @@ func TestHeldFiles(t *testing.T) {
 	t.Parallel()
 	s := newSession(t, map[string]string{"src/a": "a", ".git/config": "[core]\n", ".vscode": "-> elsewhere", "elsewhere/x": "1"})
 	s.edit(func(e *Editor) {
-		for _, p := range []string{".git/hooks/pre-commit", ".envrc", "src/.GIT/config", "src/.gi\u200ct/config", "deep/er/.mcp.json", "src/ok.py", "Makefile", ".cargo/config.toml", "src/conftest.py", ".claude/settings.json"} {
+		for _, p := range []string{".git/hooks/pre-commit", ".envrc", "src/.GIT/config", "src/.gi\u200ct/config", "deep/er/.mcp.json", "src/ok.py", "Makefile", ".cargo/config.toml", "src/conftest.py", ".claude/settings.json", "bare/Head", "bare/head/x"} {
 			must(t, e.Write(p, strings.NewReader("x"), 0o755))
 		}
 		must(t, e.Remove(".vscode"))
@@ -311,11 +311,11 @@ func TestHeldFiles(t *testing.T) {
 		must(t, e.Remove(".git/config"))
 	})
 	rep := s.apply(Selection{}, ApplyOptions{})
-	wantHeld := []string{".cargo", ".cargo/config.toml", ".claude", ".claude/settings.json", ".envrc", ".git/config", ".git/hooks", ".git/hooks/pre-commit", ".vscode", ".vscode/tasks.json", "deep/er/.mcp.json", "src/.GIT", "src/.GIT/config", "src/.gi\u200ct", "src/.gi\u200ct/config", "src/conftest.py"}
+	wantHeld := []string{".cargo", ".cargo/config.toml", ".claude", ".claude/settings.json", ".envrc", ".git/config", ".git/hooks", ".git/hooks/pre-commit", ".vscode", ".vscode/tasks.json", "bare/Head", "deep/er/.mcp.json", "src/.GIT", "src/.GIT/config", "src/.gi\u200ct", "src/.gi\u200ct/config", "src/conftest.py"}
 	if diff := cmp.Diff(wantHeld, paths(rep.Held)); diff != "" {
 		t.Errorf("held (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"Makefile", "deep", "deep/er", "src/ok.py"}, paths(rep.Applied)); diff != "" {
+	if diff := cmp.Diff([]string{"Makefile", "bare", "bare/head", "bare/head/x", "deep", "deep/er", "src/ok.py"}, paths(rep.Applied)); diff != "" {
 		t.Errorf("applied (-want +got):\n%s", diff)
 	}
 	if rep.Applied.First[0].Flag != "make" {

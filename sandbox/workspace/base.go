@@ -203,7 +203,7 @@ func readRecords(path string, f func(record)) error {
 	for {
 		var r record
 		err := dec.Decode(&r)
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}
 		if err != nil {

@@ -38,7 +38,7 @@ func (s stack) walk(n int, record bool) iter.Seq2[Change, error] {
 			w.below = append(w.below, i)
 		}
 		err := w.compare(".", top, w.below, false)
-		if err != nil && err != errStop {
+		if err != nil && !errors.Is(err, errStop) {
 			yield(Change{}, err)
 		}
 	}

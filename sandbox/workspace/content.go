@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 
@@ -43,7 +44,7 @@ func equal(a, b *openFile, size int64) (bool, error) {
 // readAt fills buf; what lies beyond the end of a file that shrank is zero.
 func readAt(f *openFile, buf []byte, off int64) error {
 	n, err := f.ReadAt(buf, off)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		clear(buf[n:])
 		return nil
 	}

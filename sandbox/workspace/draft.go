@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -175,7 +176,7 @@ func isEmpty(dir string) (bool, error) {
 		return false, err
 	}
 	defer d.Close()
-	if _, err = d.Names(1); err == io.EOF {
+	if _, err = d.Names(1); errors.Is(err, io.EOF) {
 		return true, nil
 	}
 	return false, err

@@ -196,13 +196,10 @@ func (p *printer) hunks(hunks []Hunk) {
 
 func (p *printer) text(l Line) {
 	text, ended := strings.CutSuffix(l.Text, "\n")
-	p.w.WriteByte(l.Op)
-	if p.o.Raw {
-		p.w.WriteString(text)
-	} else {
-		p.w.WriteString(Harmless(text, maxLineShown))
+	if !p.o.Raw {
+		text = Harmless(text, maxLineShown)
 	}
-	p.w.WriteByte('\n')
+	p.line("%c%s", l.Op, text)
 	if !ended {
 		p.line("\\ No newline at end of file")
 	}

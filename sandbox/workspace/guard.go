@@ -187,16 +187,26 @@ func isPlain(p string) bool {
 	return true
 }
 
-// mark fills in what the guard knows about c.
-func (g *checker) mark(c *Change) {
-	v := g.check(fold(c.Path))
-	c.Held, c.Flag = v.held, v.flag
-	if c.twin && c.Flag == "" && c.New.Kind != beneath.Absent {
-		c.Flag = "another name differs only in case; macOS and Windows take them for one"
+// mark fills in what the guard knows about ch.
+func (c *checker) mark(ch *Change) {
+	v := c.check(fold(ch.Path))
+	ch.Held, ch.Flag = v.held, v.flag
+	if ch.twin && ch.Flag == "" && ch.New.Kind != beneath.Absent {
+		ch.Flag = "another name differs only in case; macOS and Windows take them for one"
 	}
-	if c.Held == "" && c.New.Kind == beneath.Symlink && leavesProject(c.Path, c.New.Target) {
-		c.Held = "a link out of the project, to " + Quote(c.New.Target)
+	if ch.Held == "" && makesRepository(*ch) {
+		ch.Held = "git: may make the directory a repository"
 	}
+	if ch.Held == "" && ch.New.Kind == beneath.Symlink && leavesProject(ch.Path, ch.New.Target) {
+		ch.Held = "a link out of the project, to " + Quote(ch.New.Target)
+	}
+}
+
+// makesRepository says whether a file is the one by which git takes any
+// directory for a repository, with the commands in its configuration.
+func makesRepository(ch Change) bool {
+	_, name := beneath.Split(ch.Path)
+	return fold(name) == "head" && (ch.New.Kind == beneath.File || ch.New.Kind == beneath.Symlink)
 }
 
 // leavesProject says whether a link at path may lead out of the project: its

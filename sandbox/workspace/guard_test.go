@@ -10,7 +10,7 @@ func TestGuard(t *testing.T) {
 	g := BuiltinGuard()
 	for _, held := range []string{
 		".git", ".git/hooks/pre-commit", "sub/.git", "sub/.git/config", ".GIT/config", ".Git/hooks", "GIT~1/hooks/x", ".git./config",
-		".git /config", ".git::$INDEX_ALLOCATION/config", ".g\u200cit/config", "\ufeff.GIT/config", "ü/.GIT/x", "ü/.ſſh/config", "repo/HEAD", ".gitmodules",
+		".git /config", ".git::$INDEX_ALLOCATION/config", ".g\u200cit/config", "\ufeff.GIT/config", "ü/.GIT/x", "ü/.ſſh/config", ".gitmodules",
 		".envrc", "a/b/.envrc", ".vscode/tasks.json", ".idea/workspace.xml", "x.code-workspace", ".mcp.json", ".claude/settings.json",
 		".cursor/rules", "CLAUDE.md", "AGENTS.md", ".bashrc", ".npmrc", "pip.conf", ".pip/pip.conf", ".cargo/config.toml", "crate/.cargo/config",
 		"conftest.py", "tests/conftest.py", "sitecustomize.py", "venv/lib/python3.11/site-packages/evil.pth", ".config/autostart/x.desktop",
@@ -22,7 +22,7 @@ func TestGuard(t *testing.T) {
 	}
 	for path, flag := range map[string]string{
 		"Makefile": "make", "sub/package.json": "npm: scripts run on install", ".github/workflows/ci.yml": "GitHub: runs on push",
-		"src/main.py": "", "git/config": "", "a.git": "", "envrc": "", ".gitignore": "", "README.md": "", ".github/CODEOWNERS": "", "plot.py": "",
+		"src/main.py": "", "model.pth": "", "build/x.o": "", "workspace/x": "", "head/x": "", ".env": "many tools: environment of programs", "git/config": "", "a.git": "", "envrc": "", ".gitignore": "", "README.md": "", ".github/CODEOWNERS": "", "plot.py": "",
 	} {
 		held, got := g.Check(path)
 		if held != "" || got != flag {

@@ -224,7 +224,7 @@ func eachOperation(r io.Reader, f func(operation) error) error {
 	for {
 		var op operation
 		err := dec.Decode(&op)
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil
 		}
 		if err == nil {
@@ -280,7 +280,7 @@ func lineEnds(r io.Reader) ([]int64, error) {
 			ends = append(ends, at)
 			part = part[i+1:]
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return ends, nil
 		}
 		if err != nil {

@@ -156,7 +156,7 @@ func TestDeepNestingAndRemoval(t *testing.T) {
 		sub.Close()
 	}
 	d = s.begin2()
-	deepTree(t, filepath.Join(d.Upper), 200)
+	deepTree(t, d.Upper, 200)
 	must(t, s.Discard(d))
 	must(t, beneath.RemoveTree(p, "d"))
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -169,7 +170,7 @@ func (l *level) names(yield func(batch []string, last bool) error) error {
 	for i, d := range l.dirs {
 		for {
 			names, err := d.Names(1024)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

@@ -197,10 +197,10 @@ func TestSharedReadsOnly(t *testing.T) {
 	shared, err := OpenShared(s.dir, s.project, Options{})
 	must(t, err)
 	defer shared.Close()
-	if _, err := shared.Begin(); err != errShared {
+	if _, err := shared.Begin(); !errors.Is(err, errShared) {
 		t.Errorf("Begin: %v", err)
 	}
-	if err := shared.Rewind(Root); err != errShared {
+	if err := shared.Rewind(Root); !errors.Is(err, errShared) {
 		t.Errorf("Rewind: %v", err)
 	}
 	r := session{t: t, Store: shared}

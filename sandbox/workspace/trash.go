@@ -18,7 +18,6 @@ type trash struct {
 	mu     sync.Mutex
 	queue  []string
 	busy   bool
-	closed bool
 	serial int
 	failed error
 	idle   sync.WaitGroup

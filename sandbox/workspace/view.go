@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -76,7 +77,7 @@ type Named struct {
 func (v *View) List(dir string) iter.Seq2[Named, error] {
 	return func(yield func(Named, error) bool) {
 		err := v.list(dir, func(n Named) bool { return yield(n, nil) })
-		if err != nil && err != errStop {
+		if err != nil && !errors.Is(err, errStop) {
 			yield(Named{}, err)
 		}
 	}

@@ -5,10 +5,26 @@
 // an overlay, stacked on its parent's down to the project itself, so that going
 // back or forking is moving a pointer. Changes reads the stack without any
 // mount and tells exactly how the merged view differs from the project; Diff
-// shows it as text; Apply is the security boundary: it treats every name, link
-// and mode that a box left behind as hostile, never overwrites what the user
-// changed meanwhile, holds back files that trusted tools run by themselves,
-// and is all or nothing across a crash.
+// shows it as text; View and Editor read and write the merged view.
+//
+// Apply is the security boundary. What a box left behind is hostile: names,
+// links, modes, attributes. So Apply
+//
+//   - reaches every path beneath an open directory without following a link,
+//     and moves files by renaming into a place that must be free or by swapping
+//     with a file that must still be the one planned for;
+//   - never overwrites or deletes what the user changed since the box saw it;
+//   - holds back files that trusted tools run by themselves, and links that
+//     lead out, until they are confirmed one by one;
+//   - takes over content, permission bits and the time of a file, and nothing
+//     else: no setuid, setgid, sticky or world-writable bits that were not
+//     there, no attributes, no owner, no hard links, fifos, sockets or devices;
+//   - is all or nothing: after an error, and after a kill at any moment on the
+//     next start, the project is as it was before, or wholly changed.
+//
+// It does not judge content: whoever runs an applied program trusts it. A
+// replaced file is a new inode, so access lists and attributes of the old one
+// are gone, and a program that holds the old one open goes on writing to that.
 //
 // The package never mounts, never runs anything and, outside of Apply, never
 // writes to the project.
