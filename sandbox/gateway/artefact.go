@@ -146,7 +146,7 @@ func (g *Gateway) spool(ctx context.Context, a artefact, p *part) (verified stri
 	if err != nil {
 		return "", err
 	}
-	if _, err := io.Copy(io.MultiWriter(p, h), resp.Body); err != nil {
+	if _, err := io.Copy(io.MultiWriter(p, h), g.told(a, resp)); err != nil {
 		return "", err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); !a.sum.none() && got != a.sum.Hex {

@@ -162,6 +162,28 @@ func TestManyWantOneFile(t *testing.T) {
 	}
 }
 
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	o, c := newOrigin(t), &clock{at: time.Now()}
+	file, half, release := o.slow("six", strings.Repeat("x", 1000))
+	told := make(chan Progress, 100)
+	m := open(t, Options{Upstreams: []Upstream{o.upstream("pip")}, Now: c.now, OnProgress: func(p Progress) { told <- p }})
+	done := make(chan struct{})
+	go func() { defer close(done); m.get(t, "/pip/files/six/"+file) }()
+	await(t, half, "download")
+	c.move(progressEvery)
+	close(release)
+	await(t, done, "answer")
+	select {
+	case p := <-told:
+		if p.Ecosystem != "pip" || p.Name != "six" || p.Version != "1.0" || p.File != file || p.Got == 0 || p.Total != 1000 {
+			t.Errorf("%+v", p)
+		}
+	default:
+		t.Error("no progress was told")
+	}
+}
+
 // clock is a time that tests move.
 type clock struct {
 	mu sync.Mutex

@@ -181,11 +181,15 @@ func crateAddress(dl string, v crate) string {
 	).Replace(dl)
 }
 
-// crateSource is what replaces cargo's own index. Cargo takes the replacement
-// of a source from its configuration only, not from variables.
+// setup replaces cargo's own index. Cargo takes the replacement of a source
+// from its configuration only, not from variables. Its wish for HTTP/2 over
+// plain HTTP would be an upgrade, which the gateway does not speak.
 func (c *cargo) setup(base, _ string) Setup {
 	return Setup{
-		Env: []string{"CARGO_NET_RETRY=0", "CARGO_HTTP_PROXY=", "CARGO_HTTP_MULTIPLEXING=false", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL=sparse"},
+		Env: []string{
+			"CARGO_NET_RETRY=0", "CARGO_HTTP_PROXY=", "CARGO_HTTP_MULTIPLEXING=false", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL=sparse",
+			fmt.Sprintf("CARGO_HTTP_TIMEOUT=%.0f", c.g.limits.FileTime.Seconds()), "CARGO_HTTP_LOW_SPEED_LIMIT=0",
+		},
 		Args: []string{
 			"--config", `source.crates-io.replace-with="gateway"`,
 			"--config", `source.gateway.registry="sparse+` + base + `/cargo/"`,

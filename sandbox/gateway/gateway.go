@@ -59,6 +59,10 @@ type Options struct {
 	// OnRequest gets one Entry for each request, after it was answered. It may
 	// be called from several goroutines at once.
 	OnRequest func(Entry)
+	// OnProgress tells how far a download is: clients see nothing of it until
+	// the file is whole and checked. It is called about twice a second for each
+	// download, maybe from several goroutines at once.
+	OnProgress func(Progress)
 }
 
 // Limits bound the gateway. A zero field takes the value of DefaultLimits.
