@@ -150,7 +150,7 @@ func TestDeeperThanPathMax(t *testing.T) {
 	f.Close()
 	sub.Close()
 	must(t, RemoveTree(d, "d"))
-	if names, err := d.Names(10); err != io.EOF {
+	if names, err := d.Names(10); !errors.Is(err, io.EOF) {
 		t.Errorf("left over: %q %v", names, err)
 	}
 }

@@ -211,7 +211,7 @@ func (d *Dir) openUnreadable(name string, flags int) (int, error) {
 	if err := chmodat(d.fd, name, st.Mode|0o400); err != nil {
 		return -1, err
 	}
-	defer chmodat(d.fd, name, st.Mode)
+	defer func() { _ = chmodat(d.fd, name, st.Mode) }()
 	return openat(d.fd, name, flags, 0)
 }
 
@@ -427,7 +427,7 @@ const maxRetries = 50
 func retry(f func() (int, error)) (int, error) {
 	for n := 0; ; n++ {
 		fd, err := f()
-		if err == unix.EINTR || (err == unix.EAGAIN && n < maxRetries) {
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.EAGAIN) && n < maxRetries {
 			continue
 		}
 		return fd, err
