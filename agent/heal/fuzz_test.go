@@ -64,11 +64,14 @@ func checkInvariants(t *testing.T, in Input, d Diagnosis) {
 }
 
 // TestInvariants holds them up against the corpus under other circumstances:
-// other endings, colours, Windows line ends, noise before and after.
+// other endings, colours, Windows line ends, cut and doubled texts.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rules := load(t)
-	for _, c := range readCorpus(t) {
+	for i, c := range readCorpus(t) {
+		if raceEnabled && i%8 > 0 {
+			continue
+		}
 		for _, text := range []string{
 			c.Text, strings.ReplaceAll(c.Text, "\n", "\r\n"), "\x1b[31m" + c.Text + "\x1b[0m",
 			c.Text[:len(c.Text)/2], c.Text + c.Text,
@@ -87,8 +90,8 @@ func TestInvariants(t *testing.T) {
 func TestDressesDoNotMatter(t *testing.T) {
 	t.Parallel()
 	rules := load(t)
-	for _, c := range readCorpus(t) {
-		if strings.Contains(c.Text, "\r") || strings.Contains(c.Text, "\x1b") {
+	for i, c := range readCorpus(t) {
+		if raceEnabled && i%8 > 0 || strings.Contains(c.Text, "\r") || strings.Contains(c.Text, "\x1b") {
 			continue
 		}
 		want := rules.Diagnose(c.input())
