@@ -20,10 +20,11 @@ const blockSize = 128 << 10
 // equal says whether two files of the given size hold the same bytes. Holes
 // that both have are not read.
 func equal(a, b *openFile, size int64) (bool, error) {
-	bufA, bufB := make([]byte, blockSize), make([]byte, blockSize)
+	block := min(size, blockSize)
+	bufA, bufB := make([]byte, block), make([]byte, block)
 	for off := int64(0); off < size; {
 		off = min(beneath.NextData(a.File, off, size), beneath.NextData(b.File, off, size))
-		n := min(size-off, blockSize)
+		n := min(size-off, block)
 		if n <= 0 {
 			break
 		}
