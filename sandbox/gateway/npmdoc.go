@@ -93,16 +93,27 @@ func npmFileOf(addr string) string {
 	return path.Base(u.Path)
 }
 
+// npmTries is how many objects with a version for their key are read; honest
+// pages have one.
+const npmTries = 16
+
 // npmFind looks for the version whose file has that name. The version that the
 // name suggests comes first.
 func npmFind(body []byte, name, version, file string) (npmVersionDoc, bool) {
-	for rest := body; version != ""; {
+	for rest, tries := body, 0; version != "" && tries < npmTries; {
 		i := bytes.Index(rest, []byte(`"`+version+`"`))
 		if i < 0 {
 			break
 		}
 		rest = rest[i+len(version)+2:]
-		if v, ok := npmObject(rest); ok && v.Version == version && v.Name == name && npmFileOf(v.Dist.Tarball) == file {
+		object := npmObject(rest)
+		if object == nil {
+			continue
+		}
+		tries++
+		var v npmVersionDoc
+		err := json.NewDecoder(bytes.NewReader(object)).Decode(&v)
+		if err == nil && v.Version == version && v.Name == name && npmFileOf(v.Dist.Tarball) == file {
 			return v, true
 		}
 	}
@@ -118,18 +129,18 @@ func npmFind(body []byte, name, version, file string) (npmVersionDoc, bool) {
 	return npmVersionDoc{}, false
 }
 
-// npmObject decodes the object that follows a key.
-func npmObject(rest []byte) (npmVersionDoc, bool) {
-	var v npmVersionDoc
+// npmObject gives what begins with the object that follows a key, or nil when
+// something else follows.
+func npmObject(rest []byte) []byte {
 	rest = bytes.TrimLeft(rest, " \t\r\n")
 	if !bytes.HasPrefix(rest, []byte(":")) {
-		return v, false
+		return nil
 	}
 	rest = bytes.TrimLeft(rest[1:], " \t\r\n")
 	if !bytes.HasPrefix(rest, []byte("{")) {
-		return v, false
+		return nil
 	}
-	return v, json.NewDecoder(bytes.NewReader(rest)).Decode(&v) == nil
+	return rest
 }
 
 // npmOnly keeps the versions that keep wants, and the tags that point to them.
