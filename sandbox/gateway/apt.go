@@ -166,6 +166,7 @@ func (a *apt) setup(base, dir string) Setup {
 	for _, o := range []string{
 		"Dir::Etc::sourcelist=" + list, "Dir::Etc::sourceparts=/dev/null", "Acquire::http::Proxy=DIRECT",
 		"Acquire::http::Proxy::127.0.0.1=DIRECT", "Acquire::http::AllowRedirect=false", "Acquire::Languages=none", "Acquire::Retries=0",
+		"Acquire::http::Timeout=" + a.g.patience(),
 		"Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false", "Acquire::IndexTargets::deb::CNF::DefaultEnabled=false",
 	} {
 		args = append(args, "-o", o)

@@ -50,11 +50,16 @@ func (g *Gateway) Env(ecosystem, base string) []string {
 	return s.Env
 }
 
+// patience is how long a client waits for the first byte, in seconds: the
+// gateway has the whole file, and has checked it, before it hands any out.
+func (g *Gateway) patience() string { return fmt.Sprintf("%.0f", g.limits.FileTime.Seconds()) }
+
 func (p *pip) setup(base, _ string) Setup {
 	index := base + "/pip/simple/"
 	return Setup{Env: []string{
 		"PIP_INDEX_URL=" + index, "PIP_EXTRA_INDEX_URL=", "PIP_FIND_LINKS=", "PIP_NO_INDEX=", "PIP_CONFIG_FILE=/dev/null",
 		"PIP_CERT=", "PIP_PROXY=", "PIP_TRUSTED_HOST=", "PIP_NO_INPUT=1", "PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_RETRIES=0",
+		"PIP_DEFAULT_TIMEOUT=" + p.g.patience(), "PIP_TIMEOUT=" + p.g.patience(), "UV_HTTP_TIMEOUT=" + p.g.patience(), "UV_HTTP_RETRIES=0",
 		"UV_DEFAULT_INDEX=" + index, "UV_INDEX_URL=" + index, "UV_INDEX=", "UV_EXTRA_INDEX_URL=", "UV_FIND_LINKS=",
 		"UV_NO_CONFIG=1", "UV_PYTHON_DOWNLOADS=never", "REQUESTS_CA_BUNDLE=", "CURL_CA_BUNDLE=",
 	}}
@@ -65,6 +70,7 @@ func (n *npm) setup(base, _ string) Setup {
 	return Setup{Env: []string{
 		"npm_config_registry=" + reg, "NPM_CONFIG_REGISTRY=" + reg, "npm_config_userconfig=/nonexistent/npmrc", "npm_config_globalconfig=/dev/null",
 		"npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false", "npm_config_fetch_retries=0",
+		"npm_config_fetch_timeout=" + n.g.patience() + "000",
 		"npm_config_noproxy=127.0.0.1", "npm_config_replace_registry_host=always", "COREPACK_ENABLE_NETWORK=0",
 		"YARN_REGISTRY=" + reg, "YARN_NPM_REGISTRY_SERVER=" + reg, "YARN_UNSAFE_HTTP_WHITELIST=127.0.0.1", "YARN_ENABLE_TELEMETRY=0",
 	}}

@@ -131,7 +131,7 @@ func (in *Installer) aptBox(ctx context.Context, r Request, b *build, lists stri
 			{Source: lists, Target: listDir, Writable: true},
 		},
 	}
-	if err := in.connect(ctx, "apt", &spec, filepath.Join(b.dir, "gateway"), got); err != nil {
+	if err := in.connect(ctx, r, &spec, filepath.Join(b.dir, "gateway"), got); err != nil {
 		return err
 	}
 	spec.Argv = append(spec.Argv, args...)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/gateway"
 )
 
 // Request is one set of packages to have.
@@ -39,6 +40,11 @@ type Request struct {
 	// Verify names what must be there afterwards: modules for pip and npm,
 	// commands or library files for apt.
 	Verify []string
+	// Pins, when there are any, are the only releases of their packages that
+	// are taken, and hashes must be theirs; other packages may come along only
+	// when Unpinned is set.
+	Pins     []gateway.Pin
+	Unpinned bool
 	// Progress gets short lines for a person; Output the installer's own
 	// words. Both may be nil.
 	Progress func(string)
@@ -54,6 +60,8 @@ type Installer struct {
 	Mirror *Mirror
 	// FindLinks is a directory of wheels that is looked at first.
 	FindLinks string
+	// WithoutUV installs Python packages with pip even where uv can be had.
+	WithoutUV bool
 	Now       func() time.Time
 	Timeout   time.Duration
 }
@@ -168,6 +176,9 @@ func fail(manager, output string, res sandbox.Result) error {
 		return &Error{Manager: manager, Reason: fmt.Sprintf("stopped by the %s limit", res.Limit), Output: output}
 	}
 	reason := fmt.Sprintf("ended with exit code %d", res.ExitCode)
+	if why := uvReason(output); why != "" {
+		reason = why
+	}
 	for _, line := range strings.Split(output, "\n") {
 		line = strings.TrimSpace(line)
 		for _, mark := range []string{"ERROR:", "npm error ", "npm ERR! ", "E:", "dpkg-deb: error"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -116,4 +117,14 @@ func realMirror(t *testing.T) *Mirror {
 	m := &Mirror{CacheDir: t.TempDir(), Environ: os.Environ()}
 	t.Cleanup(m.Close)
 	return m
+}
+
+// mustRun runs a command on this machine.
+func mustRun(t testing.TB, argv ...string) string {
+	t.Helper()
+	out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", argv, err, out)
+	}
+	return string(out)
 }

@@ -55,11 +55,27 @@ func (m *Mirror) gateway(ctx context.Context, manager string) (*gateway.Gateway,
 	if prober == nil {
 		prober = gateway.HostProber{Environ: m.Environ}
 	}
+	return m.learn(ctx, manager, prober)
+}
+
+// learnFrom opens the gateway of Python packages with the index that p knows,
+// unless it is open already.
+func (m *Mirror) learnFrom(ctx context.Context, p gateway.Prober) error {
+	if _, err := m.gateway(ctx, "pip"); err == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.learn(ctx, "pip", p)
+	return err
+}
+
+func (m *Mirror) learn(ctx context.Context, manager string, prober gateway.Prober) (*gateway.Gateway, error) {
 	learned := gateway.Learner{Prober: prober}.Learn(ctx, manager)
 	if len(learned.For(manager)) == 0 {
 		why := "no index is configured"
 		if len(learned.Notes) > 0 {
-			why = fmt.Sprint(learned.Notes[0])
+			why = learned.Notes[0].Text
 		}
 		return nil, &Error{Manager: manager, Reason: why}
 	}
@@ -90,10 +106,11 @@ func (m *Mirror) Close() {
 // connect lets a remedy box reach the gateway of its manager and nothing else.
 // work is a host directory for the files that the client needs. The log of
 // what was fetched lands in got.
-func (in *Installer) connect(ctx context.Context, manager string, spec *sandbox.Spec, work string, got *fetched) error {
+func (in *Installer) connect(ctx context.Context, r Request, spec *sandbox.Spec, work string, got *fetched) error {
 	if in.Mirror == nil {
 		return nil
 	}
+	manager := r.Manager
 	g, err := in.Mirror.gateway(ctx, manager)
 	if err != nil {
 		return err
@@ -108,7 +125,7 @@ func (in *Installer) connect(ctx context.Context, manager string, spec *sandbox.
 	spec.Env = sandbox.MergeEnv(spec.Env, setup.Env...)
 	spec.Argv = append(append(spec.Argv[:1:1], setup.Args...), spec.Argv[1:]...)
 	spec.Listeners = append(spec.Listeners, sandbox.Listener{Port: mirrorPort, Serve: func(l net.Listener) {
-		_ = g.ServeSession(l, gateway.Session{OnRequest: got.add})
+		_ = g.ServeSession(l, gateway.Session{OnRequest: got.add, Pins: r.Pins, Unpinned: r.Unpinned})
 	}})
 	return nil
 }

@@ -72,7 +72,7 @@ func (in *Installer) runNpm(ctx context.Context, r Request, b *build, got *fetch
 		},
 		Env: sandbox.MergeEnv(r.Env, "npm_config_cache=/var/tmp/npm-cache", "npm_config_update_notifier=false"),
 	}
-	if err := in.connect(ctx, "npm", &spec, filepath.Join(b.dir, "gateway"), got); err != nil {
+	if err := in.connect(ctx, r, &spec, filepath.Join(b.dir, "gateway"), got); err != nil {
 		return err
 	}
 	r.Progress("resolving " + strings.Join(r.Packages, ", "))
