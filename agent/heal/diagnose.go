@@ -53,7 +53,7 @@ func (r *Rules) Diagnose(in Input) Diagnosis {
 			break
 		}
 		if d, ok := s.try(&cands[i]); ok {
-			return s.poisoned(s.cause(d, cands[i:]))
+			return s.poisoned(s.cause(d, cands[i:]), cands[i].pos)
 		}
 	}
 	if in.Exit > 0 {
