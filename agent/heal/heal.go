@@ -53,6 +53,12 @@ type Input struct {
 }
 
 // Diagnosis is what went wrong.
+//
+// Heal says whether a rule knows the mend; Trust says, for each remedy that
+// installs, whether its names may be installed without asking. In Node and Go,
+// where the name in the code is the package's name, a rule knows the mend
+// (auto) even of a name that nothing vouches for (unknown): whoever carries
+// remedies out must look at both.
 type Diagnosis struct {
 	Kind        string   `json:"kind"`
 	Subject     string   `json:"subject,omitempty"`
