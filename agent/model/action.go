@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxThought bounds the thought of an action, in characters: enough for a few
@@ -42,6 +43,37 @@ func bounded(schema json.RawMessage, bound int) json.RawMessage {
 	}
 	const text = `"type":"string"`
 	return bytes.ReplaceAll(tight.Bytes(), []byte(text), fmt.Appendf(nil, `%s,"maxLength":%d`, text, bound))
+}
+
+// endless says that an action found no end: it is asked for again with a
+// grammar that bounds each text in it, and then it does end.
+func endless(req Request, caps Caps, r Reply) bool {
+	return r.Cut && r.Stop == Length && len(req.Tools) > 0 && !caps.Tools && len(req.Schema) == 0
+}
+
+// silently passes on everything but what was said before.
+func silently(on func(Chunk)) func(Chunk) {
+	return func(c Chunk) {
+		if c.Kind != Text {
+			on(c)
+		}
+	}
+}
+
+// clip marks calls with a text that is as long as it may be, which means that
+// its end is missing.
+func clip(req Request, r Reply) Reply {
+	if len(req.Schema) == 0 {
+		return r
+	}
+	for i, c := range r.Calls {
+		for _, v := range c.Args {
+			if s, ok := v.(string); ok && utf8.RuneCountInString(s) >= maxText {
+				r.Calls[i].Clipped = true
+			}
+		}
+	}
+	return r
 }
 
 // ActionPrompt tells a model in words what ActionSchema demands, since a
@@ -98,4 +130,38 @@ func thoughtOf(text string) string {
 	r = reader{s: rest + `"`}
 	thought, _ := r.text()
 	return thought
+}
+
+// asActions tells the story of a chat to a model that knows no tools: its calls
+// are its own JSON answers, their results are what the user says.
+func asActions(messages []Message, tools []Tool) []Message {
+	var out []Message
+	told := false
+	for _, m := range messages {
+		switch {
+		case m.Role == System && !told:
+			m.Text, told = m.Text+"\n\n"+ActionPrompt(tools), true
+		case m.Role == ToolResult:
+			m = Message{Role: User, Text: "Result of " + m.Tool + ":\n" + m.Text}
+		case len(m.Calls) > 0:
+			m = Message{Role: Assistant, Text: actionText(m)}
+		}
+		out = append(out, m)
+	}
+	if !told {
+		out = append([]Message{{Role: System, Text: ActionPrompt(tools)}}, out...)
+	}
+	return out
+}
+
+func actionText(m Message) string {
+	var lines []string
+	for _, c := range m.Calls {
+		args, err := json.Marshal(c.Args)
+		if err != nil || len(c.Args) == 0 {
+			args = []byte("{}")
+		}
+		lines = append(lines, fmt.Sprintf(`{"thought":%s,"tool":%s,"args":%s}`, quote(m.Text), quote(c.Name), args))
+	}
+	return strings.Join(lines, "\n")
 }

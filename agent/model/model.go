@@ -53,6 +53,9 @@ type Caps struct {
 	TokenBytes int64
 	// Size is the size of the weights in bytes; 0: unknown.
 	Size int64
+	// Fixed: the server has settled the context already, or runs elsewhere;
+	// using all of it costs this machine nothing.
+	Fixed bool
 }
 
 // Think says how much a model may think before it speaks.

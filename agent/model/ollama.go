@@ -12,8 +12,8 @@ import (
 
 // Ollama is a server of the Ollama kind.
 type Ollama struct {
+	server
 	client *api.Client
-	host   string
 
 	mu   sync.Mutex
 	caps map[string]Caps
@@ -27,7 +27,7 @@ func NewOllama(host string, client *http.Client) *Ollama {
 		client = &http.Client{}
 	}
 	base := HostURL(host)
-	return &Ollama{client: api.NewClient(base, client), host: base.String(), caps: map[string]Caps{}}
+	return &Ollama{server: ollamaServer(base.String()), client: api.NewClient(base, client), caps: map[string]Caps{}}
 }
 
 // Name implements Provider.

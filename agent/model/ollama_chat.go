@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/ollama/ollama/api"
 )
@@ -27,38 +26,14 @@ func (o *Ollama) Chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 		caps = fixed
 		reply, err = o.chat(ctx, req, caps, on)
 	}
-	if err == nil && reply.Cut && reply.Stop == Length && len(req.Tools) > 0 && !caps.Tools {
-		return o.chatBriefly(ctx, req, caps, reply, on)
+	if err == nil && endless(req, caps, reply) {
+		before := reply.Usage
+		req.Schema = ActionSchema(req.Tools, maxText)
+		reply, err = o.chat(ctx, req, caps, silently(on))
+		reply.Usage.Output += before.Output
+		reply.Usage.Write += before.Write
 	}
-	return reply, err
-}
-
-// chatBriefly asks again after an action that found no end, with a grammar
-// that bounds each text in it: this one does end.
-func (o *Ollama) chatBriefly(ctx context.Context, req Request, caps Caps, before Reply, on func(Chunk)) (Reply, error) {
-	req.Schema = ActionSchema(req.Tools, maxText)
-	reply, err := o.chat(ctx, req, caps, func(c Chunk) {
-		if c.Kind != Text {
-			on(c)
-		}
-	})
-	reply.Usage.Output += before.Usage.Output
-	reply.Usage.Write += before.Usage.Write
-	for i, c := range reply.Calls {
-		reply.Calls[i].Clipped = clipped(c.Args)
-	}
-	return reply, err
-}
-
-// clipped says whether a text in the arguments is as long as it may be, which
-// means that its end is missing.
-func clipped(args map[string]any) bool {
-	for _, v := range args {
-		if s, ok := v.(string); ok && utf8.RuneCountInString(s) >= maxText {
-			return true
-		}
-	}
-	return false
+	return clip(req, reply), err
 }
 
 // lessCaps takes away what the server said that the model cannot do.
@@ -200,90 +175,17 @@ func messageOf(m Message) (api.Message, error) {
 	return out, nil
 }
 
-// asActions tells the story of a chat to a model that knows no tools: its calls
-// are its own JSON answers, their results are what the user says.
-func asActions(messages []Message, tools []Tool) []Message {
-	var out []Message
-	told := false
-	for _, m := range messages {
-		switch {
-		case m.Role == System && !told:
-			m.Text, told = m.Text+"\n\n"+ActionPrompt(tools), true
-		case m.Role == ToolResult:
-			m = Message{Role: User, Text: "Result of " + m.Tool + ":\n" + m.Text}
-		case len(m.Calls) > 0:
-			m = Message{Role: Assistant, Text: actionText(m)}
-		}
-		out = append(out, m)
-	}
-	if !told {
-		out = append([]Message{{Role: System, Text: ActionPrompt(tools)}}, out...)
-	}
-	return out
-}
-
-func actionText(m Message) string {
-	var lines []string
-	for _, c := range m.Calls {
-		args, err := json.Marshal(c.Args)
-		if err != nil || len(c.Args) == 0 {
-			args = []byte("{}")
-		}
-		lines = append(lines, fmt.Sprintf(`{"thought":%s,"tool":%s,"args":%s}`, quote(m.Text), quote(c.Name), args))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// gather puts a stream together.
-type gather struct {
-	on     func(Chunk)
-	action bool // the text is an action: only its thought is shown
-	text   strings.Builder
-	shown  int
-	reply  Reply
-	think  strings.Builder
-	tags   thoughts
-	done   bool
-}
-
+// take takes a piece of Ollama's stream.
 func (g *gather) take(r api.ChatResponse) error {
 	g.thought(r.Message.Thinking)
-	if r.Message.Content != "" {
-		thinking, text := g.tags.take(r.Message.Content)
-		g.thought(thinking)
-		g.said(text)
-	}
+	g.content(r.Message.Content)
 	for _, c := range r.Message.ToolCalls {
-		call := Call{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments.ToMap()}
-		g.reply.Calls = append(g.reply.Calls, call)
-		g.on(Chunk{Kind: Calling, Call: call})
+		g.call(Call{ID: c.ID, Name: c.Function.Name, Args: c.Function.Arguments.ToMap()})
 	}
 	if r.Done {
 		g.end(r)
 	}
 	return nil
-}
-
-func (g *gather) thought(piece string) {
-	if piece != "" {
-		g.think.WriteString(piece)
-		g.on(Chunk{Kind: Thinking, Text: piece})
-	}
-}
-
-func (g *gather) said(piece string) {
-	if piece == "" {
-		return
-	}
-	g.text.WriteString(piece)
-	if !g.action {
-		g.on(Chunk{Kind: Text, Text: piece})
-		return
-	}
-	if thought := thoughtOf(g.text.String()); len(thought) > g.shown {
-		g.on(Chunk{Kind: Text, Text: thought[g.shown:]})
-		g.shown = len(thought)
-	}
 }
 
 // end reads the last object. A reason that is neither a stop nor the length
@@ -300,30 +202,4 @@ func (g *gather) end(r api.ChatResponse) {
 		Prompt: r.PromptEvalCount, Output: r.EvalCount,
 		Load: r.LoadDuration, Read: r.PromptEvalDuration, Write: r.EvalDuration,
 	}
-}
-
-// finish looks for calls in the text when there are none where they belong.
-func (g *gather) finish(tools []Tool) Reply {
-	thinking, rest := g.tags.rest()
-	g.thought(thinking)
-	g.said(rest)
-	late, text := lateThought(g.text.String())
-	g.reply.Text, g.reply.Thinking = text, g.think.String()+late
-	if len(g.reply.Calls) > 0 || len(tools) == 0 {
-		return g.reply
-	}
-	found := FindCalls(g.reply.Text, tools)
-	g.reply.Cut = found.Cut || g.reply.Stop == Length && len(found.Calls) == 0 && g.action
-	if len(found.Calls) == 0 {
-		return g.reply
-	}
-	text = found.Text
-	if g.action {
-		text = thoughtOf(g.reply.Text)
-	}
-	g.reply.Calls, g.reply.Text, g.reply.Leaked = found.Calls, text, !g.action
-	for _, c := range found.Calls {
-		g.on(Chunk{Kind: Calling, Call: c})
-	}
-	return g.reply
 }

@@ -16,6 +16,20 @@ import (
 	"kintsugi/sandbox/inert"
 )
 
+// server is what errors say of a server: its kind, its address, and the
+// commands that start it, show what it does and give it a model.
+type server struct {
+	kind, host        string
+	start, list, pull string
+	setting           string // the variable that holds its address
+}
+
+func ollamaServer(host string) server {
+	return server{
+		kind: "Ollama", host: host, start: "ollama serve", list: "ollama ps", pull: "ollama pull %s", setting: "OLLAMA_HOST",
+	}
+}
+
 // explain turns an error of the client into one line with a way out. A
 // cancelled context stays what it is.
 func (o *Ollama) explain(ctx context.Context, model string, err error) error {
@@ -26,40 +40,47 @@ func (o *Ollama) explain(ctx context.Context, model string, err error) error {
 	var auth api.AuthorizationError
 	switch {
 	case errors.As(err, &status):
-		return o.explainStatus(model, status)
+		return o.explainStatus(model, status.StatusCode, status.ErrorMessage, status)
 	case errors.As(err, &auth):
 		return &Error{Kind: Refused, Text: fmt.Sprintf("%s asks for a sign-in", o.host), Command: "ollama signin", Err: err}
-	case unreachable(err):
-		return o.absent(err)
-	case broken(err):
-		return o.died(model, err)
-	case garbled(err):
-		return o.stranger(err)
 	}
-	return o.explainText(model, err.Error(), err)
+	return o.explainWire(model, err)
 }
 
-func (o *Ollama) absent(err error) error {
-	return &Error{Kind: Absent, Text: "no Ollama server answers at " + o.host, Command: "ollama serve", Err: err}
-}
-
-func (o *Ollama) died(model string, err error) error {
-	return &Error{Kind: Died, Text: fmt.Sprintf("the stream of %s ended without an end: the server or its runner died", model), Command: "ollama ps", Err: err}
-}
-
-func (o *Ollama) explainStatus(model string, status api.StatusError) error {
-	text := first(status.ErrorMessage, http.StatusText(status.StatusCode))
+// explainWire names what happened to the connection, or what came over it.
+func (s server) explainWire(model string, err error) error {
 	switch {
-	case status.StatusCode == http.StatusNotFound && !strings.Contains(text, "model"):
-		return o.stranger(status)
-	case status.StatusCode == http.StatusNotFound:
-		return &Error{Kind: NoModel, Text: "the server does not have " + model, Command: "ollama pull " + model, Err: status}
-	case status.StatusCode == http.StatusServiceUnavailable:
-		return &Error{Kind: Busy, Text: "the server is busy: too many requests wait", Command: "ollama ps", Err: status}
+	case unreachable(err):
+		return s.absent(err)
+	case broken(err):
+		return s.died(model, err)
+	case garbled(err):
+		return s.stranger(err)
 	}
-	err := o.explainText(model, text, status)
+	return s.explainText(model, err.Error(), err)
+}
+
+func (s server) absent(err error) error {
+	return &Error{Kind: Absent, Text: fmt.Sprintf("no %s server answers at %s", s.kind, s.host), Command: s.start, Err: err}
+}
+
+func (s server) died(model string, err error) error {
+	return &Error{Kind: Died, Text: fmt.Sprintf("the stream of %s ended without an end: the server or its runner died", model), Command: s.list, Err: err}
+}
+
+func (s server) explainStatus(model string, code int, text string, cause error) error {
+	text = first(text, http.StatusText(code))
+	switch {
+	case code == http.StatusNotFound && !strings.Contains(text, "model"):
+		return s.stranger(cause)
+	case code == http.StatusNotFound:
+		return &Error{Kind: NoModel, Text: "the server does not have " + model, Command: fill(s.pull, model), Err: cause}
+	case code == http.StatusServiceUnavailable, code == http.StatusTooManyRequests:
+		return &Error{Kind: Busy, Text: "the server is busy: too many requests wait", Command: s.list, Err: cause}
+	}
+	err := s.explainText(model, text, cause)
 	var e *Error
-	if errors.As(err, &e) && e.Kind == Failed && status.StatusCode < 500 {
+	if errors.As(err, &e) && e.Kind == Failed && code < 500 {
 		e.Kind = Refused
 	}
 	return err
@@ -67,40 +88,50 @@ func (o *Ollama) explainStatus(model string, status api.StatusError) error {
 
 // causes are told by what the server writes, since one status covers many.
 var causes = [...]struct {
-	kind    Kind
-	parts   []string
-	text    string
-	command string
+	kind  Kind
+	parts []string
+	text  string
 }{
-	{Overflow, []string{"input length exceeds", "exceeds the context", "exceed the context", "exceeds the available context", "context size", "context shift", "no user query found"}, "the conversation does not fit the window of %s", ""},
-	{NoMemory, []string{"more system memory", "out of memory", "unable to allocate", "failed to allocate"}, "%s does not fit the free memory of this machine; choose a smaller model", "ollama ps"},
-	{NoModel, []string{"try pulling it first"}, "the server does not have %s", "ollama pull %s"},
-	{Busy, []string{"server busy", "maximum pending requests"}, "the server is busy: too many requests wait", "ollama ps"},
-	{Died, []string{"runner process has terminated", "runner process no longer running", "unexpected eof", "connection reset", "an error was encountered while running the model"}, "the runner of %s died", "ollama ps"},
+	{Overflow, []string{"input length exceeds", "exceeds the context", "exceed the context", "exceeds the available context", "context size", "context shift", "no user query found", "maximum context length", "context_length_exceeded"}, "the conversation does not fit the window of %s"},
+	{NoMemory, []string{"more system memory", "out of memory", "unable to allocate", "failed to allocate"}, "%s does not fit the free memory of this machine; choose a smaller model"},
+	{NoModel, []string{"try pulling it first"}, "the server does not have %s"},
+	{Busy, []string{"server busy", "maximum pending requests", "loading model"}, "the server is busy: too many requests wait"},
+	{Died, []string{"runner process has terminated", "runner process no longer running", "unexpected eof", "connection reset", "an error was encountered while running the model"}, "the runner of %s died"},
 }
 
-func (o *Ollama) explainText(model, text string, err error) error {
+// command is the way out of a cause, where there is one.
+func (s server) command(kind Kind, model string) string {
+	switch kind {
+	case Overflow:
+		return ""
+	case NoModel:
+		return fill(s.pull, model)
+	}
+	return s.list
+}
+
+func (s server) explainText(model, text string, err error) error {
 	low := strings.ToLower(text)
 	for _, c := range causes {
 		for _, part := range c.parts {
 			if strings.Contains(low, part) {
-				return &Error{Kind: c.kind, Text: fill(c.text, model), Command: fill(c.command, model), Err: err}
+				return &Error{Kind: c.kind, Text: fill(c.text, model), Command: s.command(c.kind, model), Err: err}
 			}
 		}
 	}
 	switch {
 	case strings.HasPrefix(text, "<"):
-		return o.stranger(err)
+		return s.stranger(err)
 	case text == "" || strings.ContainsAny(text[:1], `{["`):
 		// The client gives back a line that it cannot read.
-		return o.died(model, err)
+		return s.died(model, err)
 	}
 	return &Error{Kind: Failed, Text: "the server says: " + shorten(text), Err: err}
 }
 
 // stranger: something answers, in another language.
-func (o *Ollama) stranger(err error) error {
-	return &Error{Kind: Refused, Text: "what answers at " + o.host + " is not an Ollama server; set OLLAMA_HOST", Err: err}
+func (s server) stranger(err error) error {
+	return &Error{Kind: Refused, Text: fmt.Sprintf("what answers at %s is not an %s server; set %s", s.host, s.kind, s.setting), Err: err}
 }
 
 func fill(format, model string) string { return strings.ReplaceAll(format, "%s", model) }

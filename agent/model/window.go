@@ -18,6 +18,9 @@ func (c Caps) Window(memory int64) int {
 	if c.Context > 0 {
 		limit = min(limit, c.Context)
 	}
+	if c.Fixed && c.Context > 0 {
+		return limit
+	}
 	best := min(minWindow, limit)
 	for w := minWindow; w <= limit; w *= 2 {
 		if c.fits(w, memory) {
