@@ -13,7 +13,8 @@ type Stepper interface {
 type Traveller interface {
 	// Rewind makes a checkpoint the present workspace.
 	Rewind(checkpoint string)
-	// Fork begins a new session that shares this one up to a checkpoint.
+	// Fork goes on in a line of work of its own from a checkpoint; the present
+	// line stays as it is.
 	Fork(checkpoint string)
 }
 
@@ -28,7 +29,7 @@ func actBindings() []binding {
 		{id: "step", keys: []string{"alt+s"}, help: "step mode: wait before each act", scope: everywhere, do: (*model).toggleStep, unless: (*model).noStepper},
 		{id: "apply", keys: []string{"alt+w"}, help: "bring the changes to the real project", scope: everywhere, do: (*model).applyChanges, unless: (*model).noApplier},
 		{id: "rewind", keys: []string{"R"}, help: "rewind the workspace to the step's checkpoint", scope: onTimeline, do: (*model).rewind, unless: (*model).noCheckpoint},
-		{id: "fork", keys: []string{"K"}, help: "begin a new session at the step's checkpoint", scope: onTimeline, do: (*model).fork, unless: (*model).noCheckpoint},
+		{id: "fork", keys: []string{"K"}, help: "go on in a new line from the step's checkpoint", scope: onTimeline, do: (*model).fork, unless: (*model).noCheckpoint},
 	}
 }
 
@@ -80,7 +81,7 @@ func (m *model) rewind() tea.Cmd {
 
 func (m *model) fork() tea.Cmd {
 	id := m.timeline.Checkpoint()
-	m.open(newConfirm("Begin a new session with the workspace of checkpoint "+id+"?",
+	m.open(newConfirm("Go on in a line of work of its own from checkpoint "+id+"? What came later stays as it is.",
 		"Fork", func(m *model) tea.Cmd { return m.intend(func(i Intents) { i.(Traveller).Fork(id) }) }))
 	return nil
 }

@@ -51,6 +51,25 @@ func (t *Tree) Fork() (*Tree, error) {
 	return &Tree{t.store, f, t.project}, nil
 }
 
+// Leave goes on in a line of its own from the checkpoint id; what the present
+// line has stays in the store.
+func (t *Tree) Leave(id string) error {
+	f, err := t.store.Fork(id)
+	if err == nil {
+		t.line = f
+	}
+	return err
+}
+
+// Rewind makes the checkpoint id the current one of the store's own line.
+func (t *Tree) Rewind(id string) error {
+	if err := t.store.Rewind(id); err != nil {
+		return err
+	}
+	t.line = t.store
+	return nil
+}
+
 // Head is the current checkpoint.
 func (t *Tree) Head() string { return t.line.Head() }
 

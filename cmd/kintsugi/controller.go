@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"kintsugi/agent"
 	"kintsugi/agent/event"
@@ -25,6 +26,8 @@ type controller struct {
 	answers map[string]chan string
 	jobs    chan job
 	done    chan struct{}
+	stepped atomic.Bool // each act waits for the user
+	asked   int
 	failed  error // what ended the work: a log that cannot be written, a bug
 }
 

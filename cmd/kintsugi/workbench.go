@@ -19,6 +19,7 @@ import (
 	"kintsugi/agent/tool"
 	"kintsugi/ui"
 	"kintsugi/ui/feed"
+	"kintsugi/ui/plain"
 )
 
 // workbenchOptions are the flags of kintsugi without a command.
@@ -28,6 +29,8 @@ type workbenchOptions struct {
 	model   string
 	lesson  string
 	reduced bool
+	plain   bool
+	present bool
 }
 
 func (o *workbenchOptions) flags(cmd *cobra.Command) {
@@ -36,6 +39,8 @@ func (o *workbenchOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.theme, "theme", "", "colours (default: chosen for the terminal)")
 	f.StringVar(&o.model, "model", "", "the local model that reasons (default: the first one the server has)")
 	f.StringVar(&o.lesson, "lesson", "", "play a lesson: "+strings.Join(lesson.List(), ", "))
+	f.BoolVar(&o.plain, "plain", false, "plain lines instead of a screen, for screen readers and logs")
+	f.BoolVar(&o.present, "present", false, "presenter mode: captions, a spotlight, the keys that are pressed")
 	f.BoolVar(&o.reduced, "reduced-motion", false, "nothing on the screen moves by itself")
 }
 
@@ -45,11 +50,9 @@ const modelWait = 3 * time.Second
 
 // workbench opens the three panes and works until the user quits.
 func workbench(ctx context.Context, o workbenchOptions) error {
-	if !isTerminal(os.Stdout) || !isTerminal(os.Stdin) {
-		return errors.New("the workbench needs a terminal; to run one program use: kintsugi run FILE")
-	}
-	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && (w < ui.MinWidth || h < ui.MinHeight) {
-		return fmt.Errorf("the workbench needs a terminal of %dx%d or more, this one is %dx%d; enlarge it, or use: kintsugi run FILE", ui.MinWidth, ui.MinHeight, w, h)
+	o.plain = o.plain || os.Getenv("ACCESSIBLE") != "" || os.Getenv("TERM") == "dumb"
+	if err := o.checkTerminal(); err != nil {
+		return err
 	}
 	c := newController(ctx)
 	defer c.quit()
@@ -60,27 +63,54 @@ func workbench(ctx context.Context, o workbenchOptions) error {
 	defer s.Close()
 	c.s = s
 	f := feed.New(time.Now)
+	defer f.Stop()
 	s.log.watch(f.Push)
 	c.loop = s.loop()
+	c.loop.Engine = stepper{c, s.engine}
 	c.queue(func(ctx context.Context) error { return c.begin(ctx, o) })
 	go c.work()
-	err = ui.Run(c.ctx, s.screen(o, c, f))
+	if o.plain {
+		err = plain.Run(c.ctx, plain.Options{Events: f.Out(), Intents: c, Input: os.Stdin, Output: os.Stdout})
+	} else {
+		err = s.show(c.ctx, o, c, f)
+	}
 	c.quit()
 	<-c.done
-	f.Close()
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
 	return errors.Join(err, c.failed, s.end(0, "closed"))
 }
 
-// screen is what the workbench shows and how.
-func (s *session) screen(o workbenchOptions, c *controller, f *feed.Feed) ui.Options {
-	p, _ := findPlaces()
-	return ui.Options{
-		Events: f.Out(), Intents: c, Theme: o.theme, Themes: os.DirFS(filepath.Join(p.config, "themes")),
-		Title: "Kintsugi " + s.id, Reduced: o.reduced, Log: event.Path(s.dir), Complete: completeFile,
+// checkTerminal refuses what cannot show the workbench.
+func (o workbenchOptions) checkTerminal() error {
+	switch {
+	case o.plain:
+		return nil
+	case !isTerminal(os.Stdout) || !isTerminal(os.Stdin):
+		return errors.New("the workbench needs a terminal; to run one program use: kintsugi run FILE")
 	}
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && (w < ui.MinWidth || h < ui.MinHeight) {
+		return fmt.Errorf("the workbench needs a terminal of %dx%d or more, this one is %dx%d; enlarge it, or use: kintsugi run FILE", ui.MinWidth, ui.MinHeight, w, h)
+	}
+	return nil
+}
+
+// show runs the screen. A fault of it leaves its stack beside the log.
+func (s *session) show(ctx context.Context, o workbenchOptions, c *controller, f *feed.Feed) error {
+	p, err := findPlaces()
+	if err != nil {
+		return err
+	}
+	screen := o.screen(p)
+	screen.Events, screen.Intents = f.Out(), c
+	screen.Title, screen.Log = "Kintsugi "+s.id, event.Path(s.dir)
+	err = ui.Run(ctx, screen)
+	var crash *ui.Crash
+	if errors.As(err, &crash) {
+		_ = os.WriteFile(filepath.Join(s.dir, "crash.txt"), crash.Stack, 0o600)
+	}
+	return err
 }
 
 // loop is the agent of a session; its model is looked for later.

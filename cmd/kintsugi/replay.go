@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"kintsugi/agent/event"
+	"kintsugi/ui"
+	"kintsugi/ui/plain"
+)
+
+func newReplay() *cobra.Command {
+	var o workbenchOptions
+	cmd := &cobra.Command{
+		Use:   "replay [SESSION]",
+		Short: "Show a recorded session again in the workbench, at its own pace or faster",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := findPlaces()
+			if err != nil {
+				return err
+			}
+			sum, err := findSession(p, args)
+			if err != nil {
+				return err
+			}
+			events, err := event.ReadFile(event.Path(sum.Dir))
+			if err != nil {
+				return err
+			}
+			if o.plain {
+				plain.New(cmd.OutOrStdout()).Write(events...)
+				return nil
+			}
+			if err := o.checkTerminal(); err != nil {
+				return err
+			}
+			screen := o.screen(p)
+			screen.History, screen.Replay, screen.Title = events, true, "Kintsugi "+sum.ID
+			return ui.Run(cmd.Context(), screen)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.theme, "theme", "", "colours (default: chosen for the terminal)")
+	f.BoolVar(&o.plain, "plain", false, "plain lines instead of a screen")
+	f.BoolVar(&o.present, "present", false, "presenter mode")
+	f.BoolVar(&o.reduced, "reduced-motion", false, "nothing on the screen moves by itself")
+	return cmd
+}
