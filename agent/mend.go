@@ -23,14 +23,36 @@ func (e *Engine) diagnose(r *run, a *attempt) (heal.Diagnosis, error) {
 		s := e.readSource(r)
 		r.source = &s
 	}
-	text := a.stderr.Raw()
-	if strings.TrimSpace(text) == "" {
-		text = a.stdout.Raw()
+	in := heal.Input{
+		Text: a.stderr.Raw(), Exit: a.result.ExitCode, Signal: a.result.Signal, Limit: string(a.result.Limit),
+		Argv: r.argv, Files: r.source.local, Imports: r.source.imports, Python: pythonVersion(a.stderr.Raw()),
 	}
-	return rules.Diagnose(heal.Input{
-		Text: text, Exit: a.result.ExitCode, Signal: a.result.Signal, Limit: string(a.result.Limit),
-		Argv: r.argv, Files: r.source.local, Imports: r.source.imports,
-	}), nil
+	d := rules.Diagnose(in)
+	if len(d.Remedies) > 0 || strings.TrimSpace(a.stdout.Raw()) == "" {
+		return d, nil
+	}
+	// Compilers and test runners complain on standard output.
+	in.Text = a.stdout.Raw()
+	if other := rules.Diagnose(in); len(other.Remedies) > 0 || in.Text != "" && strings.TrimSpace(a.stderr.Raw()) == "" {
+		return other, nil
+	}
+	return d, nil
+}
+
+// pythonVersion reads "3.11" off the paths in a traceback; empty when there
+// are none.
+func pythonVersion(text string) string {
+	for {
+		_, rest, ok := strings.Cut(text, "/python3.")
+		if !ok {
+			return ""
+		}
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		if digits > 0 && strings.HasPrefix(rest[digits:], "/") {
+			return "3." + rest[:digits]
+		}
+		text = rest
+	}
 }
 
 // next logs the failure and tries to mend it; true means: run it again.
@@ -101,7 +123,7 @@ func (e *Engine) try(ctx context.Context, r *run, a *attempt, d heal.Diagnosis, 
 }
 
 func signature(m heal.Remedy) string {
-	return strings.Join(slices.Concat([]string{m.Action, m.Manager}, m.Packages, m.Env, m.Argv), "\x00")
+	return strings.Join(slices.Concat([]string{m.Action, m.Manager}, m.Packages, m.Env, m.Argv, m.Append), "\x00")
 }
 
 func actionable(m heal.Remedy) bool {
@@ -112,6 +134,8 @@ func actionable(m heal.Remedy) bool {
 		return len(m.Env) > 0
 	case "command":
 		return len(m.Argv) > 0
+	case "append":
+		return len(m.Append) > 0
 	}
 	return false
 }
@@ -125,6 +149,8 @@ func title(m heal.Remedy) string {
 		return "set " + strings.Join(m.Env, " ")
 	case "command":
 		return "run " + strings.Join(m.Argv, " ")
+	case "append":
+		return "add " + strings.Join(m.Append, " ")
 	}
 	return m.Action
 }
@@ -138,6 +164,8 @@ func doneTitle(m heal.Remedy) string {
 		return "set " + strings.Join(m.Env, " ")
 	case "command":
 		return "ran " + strings.Join(m.Argv, " ")
+	case "append":
+		return "added " + strings.Join(m.Append, " ")
 	}
 	return m.Action
 }
@@ -146,17 +174,29 @@ func doneTitle(m heal.Remedy) string {
 func (e *Engine) carryOut(ctx context.Context, r *run, id string, m heal.Remedy) event.RemedyEnd {
 	switch m.Action {
 	case "env":
-		e.env.vars = append(e.env.vars, m.Env...)
+		e.arrange(r, m)
 		return event.RemedyEnd{OK: true}
 	case "command":
 		e.env.prelude = append(e.env.prelude, m.Argv)
+		return event.RemedyEnd{OK: true}
+	case "append":
+		r.argv = slices.Concat(r.argv, m.Append)
 		return event.RemedyEnd{OK: true}
 	}
 	l, err := e.install(ctx, r, id, m)
 	if err != nil {
 		return event.RemedyEnd{Error: inert.String(err.Error())}
 	}
+	e.arrange(r, m)
 	return event.RemedyEnd{OK: true, Layer: l.Key, Reused: l.Reused, Versions: first(l.Versions, 50)}
+}
+
+// arrange sets what a remedy wants to stand around the command.
+func (e *Engine) arrange(r *run, m heal.Remedy) {
+	e.env.vars = append(e.env.vars, m.Env...)
+	if n := len(m.Prepend); n > 0 && !slices.Equal(r.argv[:min(n, len(r.argv))], m.Prepend) {
+		r.argv = slices.Concat(m.Prepend, r.argv)
+	}
 }
 
 func first(list []string, n int) []string { return list[:min(n, len(list))] }

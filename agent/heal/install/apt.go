@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	_ "embed"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +32,8 @@ func (in *Installer) apt(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	r.Packages = sorted(r.Packages)
-	key := Key(append([]string{"apt", system, arch}, r.Packages...)...)
-	if l, ok := in.Store.Find(key); ok {
+	key, l, ok := in.find(r, system+" "+arch)
+	if ok {
 		return l, nil
 	}
 	b, err := in.Store.begin()
@@ -43,13 +42,13 @@ func (in *Installer) apt(ctx context.Context, r Request) (Layer, error) {
 	}
 	defer b.drop()
 	var got fetched
-	if err := in.runApt(ctx, r, b, &got); err != nil {
-		return Layer{}, err
-	}
-	l := Layer{Key: key, Manager: "apt", Packages: r.Packages, Installed: in.Now(), Artefacts: got.artefacts()}
-	l.Versions, err = debVersions(filepath.Join(b.dir, "apt", "cache", "archives"))
+	files, err := in.runApt(ctx, r, b, &got)
 	if err != nil {
 		return Layer{}, err
+	}
+	l = Layer{Key: key, Manager: "apt", Packages: r.Packages, Installed: in.Now(), Artefacts: files, For: system + " " + arch}
+	for _, f := range files {
+		l.Versions = append(l.Versions, f.Name+" "+f.Version)
 	}
 	if err := in.finishDebs(ctx, r, l, b); err != nil {
 		return Layer{}, err
@@ -74,33 +73,44 @@ func (in *Installer) debian(ctx context.Context, r Request) (system, arch string
 	return system, strings.TrimSpace(rest), nil
 }
 
-func (in *Installer) runApt(ctx context.Context, r Request, b *build, got *fetched) error {
+// runApt fetches and unpacks, and says what it fetched.
+func (in *Installer) runApt(ctx context.Context, r Request, b *build, got *fetched) ([]Artefact, error) {
 	lists, err := in.Store.shared("apt-lists")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	work := filepath.Join(b.dir, "apt")
 	for _, dir := range []string{"state", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if !in.freshLists(lists) {
 		r.Progress("reading package lists")
 		if err := in.aptBox(ctx, r, b, lists, got, "update", "-o", "APT::Update::Error-Mode=any"); err != nil {
-			return err
+			return nil, err
 		}
 		if err := os.WriteFile(filepath.Join(lists, listsStamp), nil, 0o644); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	r.Progress("fetching " + strings.Join(r.Packages, ", "))
 	install := append([]string{"install", "--download-only", "--yes", "--no-install-recommends", "--no-remove"}, r.Packages...)
 	if err := in.aptBox(ctx, r, b, lists, got, install...); err != nil {
-		return err
+		return nil, err
+	}
+	files, err := debs(filepath.Join(work, "cache", "archives"))
+	if err == nil && len(files) == 0 {
+		err = &Error{Manager: "apt", Reason: "the system says that these packages are installed already"}
+	}
+	if err == nil {
+		err = checkDebs(r, files)
+	}
+	if err != nil {
+		return nil, err
 	}
 	r.Progress("unpacking " + strings.Join(r.Packages, ", "))
-	return in.extract(ctx, r, work, b)
+	return files, in.extract(ctx, r, work, b)
 }
 
 // listsStamp is written beside the lists when they were fetched; the lists
@@ -149,7 +159,8 @@ func aptProgress(r Request) Request {
 }
 
 // extract unpacks every fetched package into the layer. Top-level directories
-// that are links on the host (lib, bin) are links in the layer as well.
+// that are links on the host (lib, bin) are links in the layer as well. Names
+// that a package's set-up would hand to the alternatives system are linked.
 func (in *Installer) extract(ctx context.Context, r Request, work string, b *build) error {
 	const script = `set -e
 cd ` + aptBase + `-layer
@@ -158,6 +169,13 @@ for d in bin sbin lib lib32 lib64 libx32; do
 done
 for deb in ` + aptBase + `/cache/archives/*.deb; do
   dpkg-deb --fsys-tarfile "$deb" | tar -x --no-same-owner --no-same-permissions --keep-directory-symlink -f -
+done
+for deb in ` + aptBase + `/cache/archives/*.deb; do
+  dpkg-deb --ctrl-tarfile "$deb" | tar -xOf - ./postinst 2>/dev/null |
+    sed -e ':a' -e '/\\$/N; s/\\\n/ /; ta' | grep -o -e '--install  */[a-zA-Z0-9_./+-]*  *[^ ]*  */[a-zA-Z0-9_./+-]*' |
+    while read -r _ link _ target; do
+      if [ -e ".$target" ] && [ ! -e ".$link" ] && [ ! -e "$link" ]; then mkdir -p ".${link%/*}"; ln -s "$target" ".$link"; fi
+    done || true
 done
 for d in bin sbin lib lib32 lib64 libx32; do
   if [ -L $d ]; then rm $d; rmdir usr/$d 2>/dev/null || true; fi
@@ -229,20 +247,4 @@ done`
 		return &Error{Manager: "apt", Reason: "installed, but there is still no " + strings.Join(missing, ", ")}
 	}
 	return nil
-}
-
-// debVersions reads names and versions off the fetched files.
-func debVersions(dir string) ([]string, error) {
-	files, _ := filepath.Glob(filepath.Join(dir, "*.deb"))
-	if len(files) == 0 {
-		return nil, &Error{Manager: "apt", Reason: "the system says that these packages are installed already"}
-	}
-	var out []string
-	for _, f := range files {
-		part := strings.SplitN(filepath.Base(f), "_", 3)
-		if len(part) == 3 {
-			out = append(out, fmt.Sprintf("%s %s", part[0], strings.ReplaceAll(part[1], "%3a", ":")))
-		}
-	}
-	return out, nil
 }

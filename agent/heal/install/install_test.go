@@ -128,3 +128,14 @@ func mustRun(t testing.TB, argv ...string) string {
 	}
 	return string(out)
 }
+func TestInstallAptLinksAlternatives(t *testing.T) {
+	in := realInstaller(t)
+	l, err := in.Install(context.Background(), Request{Manager: "apt", Packages: []string{"figlet"}, Env: baseEnv(), Verify: []string{"figlet"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, code := box(t, in, Apply(baseEnv(), l), []string{l.Tree}, "figlet", "-f", "small", "gold")
+	if code != 0 || len(strings.Split(out, "\n")) < 4 {
+		t.Fatalf("exit %d, output %q", code, out)
+	}
+}
