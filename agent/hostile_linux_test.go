@@ -161,7 +161,7 @@ func writesOutside(t *testing.T, w *workshop) {
 		file(tool.WriteFile, "../owned", "x"), file(tool.WriteFile, "/etc/cron.d/owned", "x"), file(tool.WriteFile, "HOSTDIR/owned", "x"),
 		file(tool.EditFile, "~/.bashrc", "x"),
 		shell("echo owned > HOSTDIR/owned; echo owned >> /etc/passwd; echo owned > /root/owned; echo owned > /tmp/kintsugi-owned; echo owned > /usr/bin/owned; true"),
-		shell("mkdir -p HOSTDIR && echo owned > HOSTDIR/owned; rm -rf /work/../root/* /etc 2>/dev/null; mount -o remount,rw / 2>&1; chmod 777 / 2>&1; true"),
+		shell("mkdir -p HOSTDIR && echo owned > HOSTDIR/owned; rm -rf /proj/../root/* /etc 2>/dev/null; mount -o remount,rw / 2>&1; chmod 777 / 2>&1; true"),
 	)
 	i.work(t)
 	for _, p := range []string{filepath.Join(i.home, "owned"), "/etc/cron.d/owned", "/root/owned", "/tmp/kintsugi-owned", "/usr/bin/owned", filepath.Join(filepath.Dir(i.source), "owned")} {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestReplayCloseEndsAWaitingRead(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, err := rd.Read(make([]byte, 1)); done <- err }()
 	_ = rd.Close()
-	if err := <-done; err != io.EOF {
+	if err := <-done; !errors.Is(err, io.EOF) {
 		t.Fatalf("read ended with %v, want EOF", err)
 	}
 }

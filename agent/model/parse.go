@@ -168,7 +168,7 @@ func (f *finder) fence(s string) int {
 	if n >= len(body) {
 		return 0
 	}
-	took := 0
+	var took int
 	if body[n] == '{' || body[n] == '[' {
 		took = f.bare(body[n:])
 	} else {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -154,7 +155,7 @@ func benchmark(ctx context.Context, o bench.Options) (bench.Result, error) {
 	}
 	peers, missing := bench.Peers(ctx, dir)
 	res, err := bench.Run(ctx, append(list, peers...), o)
-	res.Absent = append(absent, missing...)
+	res.Absent = slices.Concat(absent, missing)
 	return res, err
 }
 

@@ -53,7 +53,7 @@ func mended() []Beat {
 	return []Beat{
 		{20 * ms, event.Attempt{Step: 1, Attempt: 1, Box: "b1", Argv: []string{"python3", "plot.py"}, Limits: limits}},
 		{3 * ms, event.Born{Step: 1, Attempt: 1, Took: 3 * ms}},
-		{120 * ms, event.Output{Step: 1, Attempt: 1, Stderr: true, Text: "Traceback (most recent call last):\n  File \"/work/plot.py\", line 1, in <module>\n    import pandas as pd\nModuleNotFoundError: No module named 'pandas'\n"}},
+		{120 * ms, event.Output{Step: 1, Attempt: 1, Stderr: true, Text: "Traceback (most recent call last):\n  File \"/proj/plot.py\", line 1, in <module>\n    import pandas as pd\nModuleNotFoundError: No module named 'pandas'\n"}},
 		{20 * ms, event.AttemptEnd{Step: 1, Attempt: 1, Exit: 1, Took: 143 * ms, CPU: 90 * ms, Memory: 11 << 20}},
 		{2 * ms, event.Failure{Step: 1, Attempt: 1, Ecosystem: "python", What: "missing_module", Subject: "pandas",
 			Evidence:    []string{"ModuleNotFoundError: No module named 'pandas'"},
