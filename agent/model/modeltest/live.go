@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -13,11 +14,12 @@ import (
 )
 
 // Models that .ci/ollama puts into the store, all with the same 135 million
-// weights: one that only talks, one whose template offers tools, and one whose
-// template thinks first.
+// weights: one that only talks, one whose template offers tools, one whose
+// calls the server does not recognise, and one whose template thinks first.
 const (
 	Small    = "smollm2:135m"
 	Tools    = "smollm2-tools:135m"
+	Leaky    = "smollm2-leaky:135m"
 	Thinking = "smollm2-think:135m"
 )
 
@@ -26,11 +28,12 @@ type Live struct {
 	// Host is its address.
 	Host string
 
-	t       testing.TB
-	program string
-	models  string
-	log     *os.File
-	cmd     *exec.Cmd
+	t        testing.TB
+	program  string
+	models   string
+	log      *os.File
+	cmd      *exec.Cmd
+	lifeline io.Closer
 }
 
 // NewLive starts the server that .ci/ollama built. Without one the test is
@@ -66,7 +69,7 @@ func find() (program, models string) {
 	dir, err := os.Getwd()
 	for err == nil && dir != filepath.Dir(dir) {
 		home := filepath.Join(dir, ".cache", "ollama")
-		if _, err := os.Stat(filepath.Join(home, "models", "complete")); err == nil {
+		if _, err := os.Stat(filepath.Join(home, "models", "complete-2")); err == nil {
 			return filepath.Join(home, "bin", "ollama"), filepath.Join(home, "models")
 		}
 		dir = filepath.Dir(dir)
@@ -87,7 +90,14 @@ func freePort(t testing.TB) string {
 // Start starts the server, again after a Kill, and waits until it answers.
 func (l *Live) Start() {
 	l.t.Helper()
-	l.cmd = exec.Command(l.program, "serve")
+	// The shell ends the whole group when this test process is gone, however
+	// that came about.
+	l.cmd = exec.Command("/bin/sh", "-c", `"$0" serve </dev/null & cat >/dev/null; kill -9 0`, l.program)
+	lifeline, err := l.cmd.StdinPipe()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.lifeline = lifeline
 	l.cmd.Env = append(os.Environ(), "OLLAMA_HOST="+l.Host, "OLLAMA_MODELS="+l.models, "HOME="+filepath.Dir(l.models),
 		"OLLAMA_NUM_PARALLEL=1", "OLLAMA_NOPRUNE=1")
 	l.cmd.Stdout, l.cmd.Stderr = l.log, l.log
@@ -113,6 +123,7 @@ func (l *Live) Kill() {
 		return
 	}
 	killGroup(l.cmd)
+	l.lifeline.Close()
 	var exit *exec.ExitError
 	if err := l.cmd.Wait(); err != nil && !errors.As(err, &exit) {
 		l.t.Errorf("ending the Ollama server: %v", err)
