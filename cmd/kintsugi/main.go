@@ -95,6 +95,6 @@ Without a command it opens the workbench.`,
 		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
 	})
 	root.AddCommand(newRun(), newAsk(), newExplain(), newDiff(), newApply(), newRewind(),
-		newDoctor(), newSessions(), newPicture(), newReplay(), newSandbox())
+		newDoctor(), newSessions(), newPicture(), newReplay(), newSandbox(), newHeal())
 	return root
 }
