@@ -15,8 +15,12 @@ import (
 const (
 	busyTries     = 4
 	diedTries     = 2
+	goneTries     = 6 // a server that was there and is being started again
 	overflowTries = 3
 )
+
+// gonePause is the longest pause between two tries of a server that is gone.
+const gonePause = 8 * time.Second
 
 // ask makes one request, and makes it again where that can help.
 func (t *task) ask(ctx context.Context) (model.Reply, error) {
@@ -32,6 +36,8 @@ func (t *task) ask(ctx context.Context) (model.Reply, error) {
 			t.l.Sleep(ctx, time.Second<<tries)
 		case e.Kind == model.Died && tries < diedTries:
 			t.l.Sleep(ctx, time.Second)
+		case e.Kind == model.Absent && t.heard && tries < goneTries:
+			t.l.Sleep(ctx, min(time.Second<<tries, gonePause))
 		case e.Kind == model.Overflow && tries < overflowTries:
 			t.l.talk.squeeze++
 		default:
@@ -86,9 +92,11 @@ func (v *voice) hear(c model.Chunk) {
 	case model.Loading:
 		v.enter("loading")
 	case model.Thinking:
+		v.task.heard = true
 		v.enter("thinking")
 		v.say(c.Text, true)
 	case model.Text:
+		v.task.heard = true
 		v.enter("thinking")
 		v.text.WriteString(c.Text)
 		v.speak()

@@ -34,6 +34,7 @@ type task struct {
 	repeats int
 	empty   int
 	nudged  bool
+	heard   bool // the server has answered in this task
 	broken  int // calls in a row that Kintsugi could not run
 	stuck   string
 }

@@ -432,6 +432,11 @@ func TestServerTroubleIsSurvived(t *testing.T) {
 	if r := b.work(t, "go"); !r.OK() {
 		t.Errorf("overflow: %+v", r)
 	}
+	gone := model.Scripted{Err: &model.Error{Kind: model.Absent, Text: "gone"}}
+	b = newLoop(t, prints(""), died, gone, gone, finishes("ok"))
+	if r := b.work(t, "go"); !r.OK() || r.Turns != 1 {
+		t.Errorf("restarted: %+v", r)
+	}
 	b = newLoop(t, prints(""), died, died, died)
 	if r, err := b.Task(t.Context(), "go"); r.Reason != ModelFail || err == nil || b.state(t).Model.State != "error" {
 		t.Errorf("died for good: %+v, %v", r, err)
