@@ -122,8 +122,10 @@ func (c *cradle) born(pid int, then func() error) (err error) {
 	if c.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
 		return fmt.Errorf("watching a box: %w", err)
 	}
-	reap(c.first)
-	c.first = 0
+	if c.first != 0 {
+		reap(c.first)
+		c.first = 0
+	}
 	return then()
 }
 

@@ -153,7 +153,7 @@ func run(t testing.TB, r *Runtime, spec sandbox.Spec) outcome {
 func start(t testing.TB, r *Runtime, spec sandbox.Spec) sandbox.Box {
 	t.Helper()
 	spec.Env = append(sandbox.BaseEnv(os.Environ()), spec.Env...)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	t.Cleanup(cancel)
 	b, err := r.Start(ctx, spec)
 	if err != nil {

@@ -127,6 +127,7 @@ func (p *plan) vectors(a launch.Addr, alen int, b launch.Addr, blen int) launch.
 func (p *plan) outer(network sandbox.Network) {
 	p.Note("closing the image")
 	p.Call(unix.SYS_CLOSE, fdImage)
+	p.Try(unix.SYS_PRCTL, unix.PR_SET_NAME, processName, 0, 0, 0)
 	p.Note("asking to be killed first when the machine is short of memory")
 	fd := p.Try(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/self/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC)
 	p.Try(unix.SYS_WRITE, fd, "500", 3)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"kintsugi/sandbox/namespace/launch"
 )
 
 // shownProc are the entries of /proc, besides processes, that programs read to
@@ -23,7 +25,8 @@ type mask struct {
 	dir  bool
 }
 
-// findMasks lists what is to be covered on this kernel. Entries that only the
+// findMasks lists what is to be covered on this kernel. Links lead to places
+// that a box does not have, or to what is shown or covered itself. Entries that only the
 // host's root may read stay: nobody in a box is the host's root.
 func findMasks(proc string) ([]mask, error) {
 	entries, err := os.ReadDir(proc)
@@ -36,7 +39,7 @@ func findMasks(proc string) ([]mask, error) {
 		if name[0] >= '0' && name[0] <= '9' || slices.Contains(shownProc, name) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode()&0o077 != 0 {
+		if info, err := e.Info(); err == nil && info.Mode()&0o077 != 0 && info.Mode()&os.ModeSymlink == 0 {
 			out = append(out, mask{name: name, dir: e.IsDir()})
 		}
 	}
@@ -60,6 +63,18 @@ func (p *plan) proc() {
 		if m.dir {
 			cover = emptyDir
 		}
-		p.Call(unix.SYS_MOUNT, cover, "proc/"+m.name, 0, unix.MS_BIND, 0)
+		p.unless(unix.ENOENT, unix.SYS_MOUNT, cover, "proc/"+m.name, 0, unix.MS_BIND, 0)
 	}
+}
+
+// unless adds a call that may fail with one error number: what is to be
+// covered may be gone by then.
+func (p *plan) unless(errno unix.Errno, nr int, args ...any) {
+	failed, fine := p.Label(), p.Label()
+	p.CallOr(failed, nr, args...)
+	p.Jump(fine)
+	p.Bind(failed)
+	p.JumpIf(launch.LastErrno(), -1, int(errno), fine)
+	p.Jump(launch.Failed)
+	p.Bind(fine)
 }
