@@ -3,11 +3,14 @@ package namespace
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,17 +54,56 @@ func findCgroups(h *host) *cgroups {
 	if err != nil {
 		return &cgroups{why: err.Error()}
 	}
-	own, err := ownGroups("/proc/self/cgroup")
-	if err != nil {
-		return &cgroups{why: err.Error()}
+	find := func(in func(*host, []*mountinfo.Info, map[string]string) *cgroups) *cgroups {
+		own, err := ownGroups("/proc/self/cgroup")
+		if err != nil {
+			return &cgroups{why: err.Error()}
+		}
+		return in(h, mounts, own)
 	}
-	c := findV2(h, mounts, own)
+	c := find(findV2)
 	if c.version == 0 && h.privileged {
-		if v1 := findV1(mounts, own); v1.version != 0 {
+		if v1 := find(findV1); v1.version != 0 {
 			return v1
 		}
 	}
+	if c.version == 0 && !h.privileged && askForScope(h) == nil {
+		c = find(findV2)
+	}
 	return c
+}
+
+// askForScope asks the user's systemd to move us into a scope of our own, whose
+// control group is ours to divide. Sessions on a text console or over ssh begin
+// in a group that is not.
+func askForScope(h *host) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	pid := strconv.Itoa(os.Getpid())
+	ask := exec.CommandContext(ctx, "busctl", "--user", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+		"org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))",
+		"kintsugi-"+pid+".scope", "fail", "2", "PIDs", "au", "1", pid, "Delegate", "b", "true", "0")
+	ask.Env = h.environ
+	if err := ask.Run(); err != nil {
+		return err
+	}
+	return waitForScope(ctx, pid)
+}
+
+// waitForScope returns when we are in the scope: the answer to the request
+// comes before the move.
+func waitForScope(ctx context.Context, pid string) error {
+	for {
+		own, err := ownGroups("/proc/self/cgroup")
+		if err != nil || strings.Contains(own[""], "kintsugi-"+pid) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // ownGroups reads which group this process is in, by controller ("" for
@@ -87,7 +129,7 @@ func ownGroups(path string) (map[string]string, error) {
 
 // findV1 finds version 1 hierarchies; groups are made below our own group, so
 // that what bounds us bounds the boxes too.
-func findV1(mounts []*mountinfo.Info, own map[string]string) *cgroups {
+func findV1(_ *host, mounts []*mountinfo.Info, own map[string]string) *cgroups {
 	c := &cgroups{version: 1, bases: map[string]string{}}
 	for _, m := range mounts {
 		for _, name := range strings.Split(m.VFSOptions, ",") {
@@ -108,14 +150,7 @@ func findV1(mounts []*mountinfo.Info, own map[string]string) *cgroups {
 	return c
 }
 
-func isController(name string) bool {
-	for _, c := range controllers {
-		if c == name {
-			return true
-		}
-	}
-	return false
-}
+func isController(name string) bool { return slices.Contains(controllers, name) }
 
 // canMake makes and removes a group.
 func canMake(base string) bool {
@@ -135,9 +170,15 @@ func findV2(h *host, mounts []*mountinfo.Info, own map[string]string) *cgroups {
 		}
 		for path := own[""]; path != ""; path = above(path) {
 			base := filepath.Join(m.Mountpoint, path)
-			if handsDown(base, h.privileged && path == "/") && canMake(base) {
-				return &cgroups{version: 2, bases: map[string]string{"memory": base, "pids": base, "cpu": base}}
+			has := handsDown(base, h.privileged && path == "/")
+			if !slices.Contains(has, "memory") || !slices.Contains(has, "pids") || !canMake(base) {
+				continue
 			}
+			c := &cgroups{version: 2, bases: map[string]string{}}
+			for _, controller := range has {
+				c.bases[controller] = base
+			}
+			return c
 		}
 	}
 	return &cgroups{why: "no control group is delegated to this user"}
@@ -150,9 +191,9 @@ func above(path string) string {
 	return filepath.Dir(path)
 }
 
-// handsDown says whether groups below base have the memory and pids
-// controllers; enable asks for them first.
-func handsDown(base string, enable bool) bool {
+// handsDown lists the controllers that groups below base have, of those that
+// boxes need; enable asks for them first.
+func handsDown(base string, enable bool) []string {
 	file := filepath.Join(base, "cgroup.subtree_control")
 	if enable {
 		for _, name := range controllers {
@@ -161,19 +202,9 @@ func handsDown(base string, enable bool) bool {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil || unix.Access(filepath.Join(base, "cgroup.procs"), unix.W_OK) != nil {
-		return false
+		return nil
 	}
-	has := strings.Fields(string(text))
-	return contains(has, "memory") && contains(has, "pids")
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
+	return slices.DeleteFunc(strings.Fields(string(text)), func(name string) bool { return !isController(name) })
 }
 
 // groupPrefix is how the names of all groups of a slot start.
@@ -364,7 +395,7 @@ func (g *group) usage() sandbox.Usage {
 	u := sandbox.Usage{Processes: int(g.number("pids", "pids.current"))}
 	if g.version == 2 {
 		u.Memory = g.number("memory", "memory.current")
-		u.CPU = time.Duration(g.counter("cpu", "cpu.stat", "usage_usec")) * time.Microsecond
+		u.CPU = time.Duration(g.counter("memory", "cpu.stat", "usage_usec")) * time.Microsecond
 		return u
 	}
 	u.Memory = g.number("memory", "memory.usage_in_bytes")
