@@ -24,7 +24,7 @@ type naiveRule struct{ manager, pattern string }
 func naiveRules() []naiveRule {
 	return []naiveRule{
 		{"pip", `No module named '?([A-Za-z_]\w*)`},
-		{"npm", `Cannot find (?:module|package) '(@?[^'./][^'/]*(?:/[^'/]+)?)`},
+		{"npm", `Cannot find (?:module|package) '((?:@[^'/]+/)?[^@'./][^'/]*)`},
 		{"gem", `cannot load such file -- (\S+)`},
 		{"cpan", `you may need to install the (\S+) module`},
 		{"cran", `there is no package called .?.?.?([A-Za-z][\w.]*)`},
@@ -36,7 +36,7 @@ func naiveRules() []naiveRule {
 		{"apt", `fatal error: (\S+): No such file`},
 		{"apt", `cannot find -l(\S+?):? ?`},
 		{"apt", `cannot open shared object file.*?(lib\w+\.so)`},
-		{"apt", `No such file or directory: '([\w.+-]+)'`},
+		{"apt", `No such file or directory: '([\w+-]+)'`},
 		{"apt", `spawnSync (\S+) ENOENT`},
 		{"apt", `([\w.+-]+): (?:command )?not found`},
 		{"apt", `([\w.+-]+): No such file or directory`},
