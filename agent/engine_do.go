@@ -42,6 +42,8 @@ type Config struct {
 	Now        func() time.Time
 	Memory     *Memory // what worked before; nil: nothing is remembered
 	BestEffort bool
+	// IgnoreLock runs programs as if they had no lock.
+	IgnoreLock bool
 }
 
 // Engine runs calls in boxes and heals what rules can. One call at a time.
@@ -71,6 +73,9 @@ type run struct {
 	failed  map[string]bool // failures that a remedy was tried for
 	source  *source         // nil until it is needed
 	consent bool            // a remedy was left out for want of an answer
+	denied  string          // why the last remedy was refused
+	file    string          // the program that runs, on the host; "" for a command
+	locked  bool            // its packages were prepared from a lock
 }
 
 type mended struct {
@@ -88,6 +93,11 @@ func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
 	}
 	if r.stdin != nil {
 		defer r.stdin.Close()
+	}
+	if err := e.prepare(ctx, r); errors.Is(err, errUnanswered) {
+		return Outcome{Exit: 1, NeedsConsent: true}, nil
+	} else if err != nil {
+		return Outcome{}, err
 	}
 	e.recall(ctx, r)
 	for n := 1; ; n++ {
@@ -124,7 +134,8 @@ func (e *Engine) open(c Call) (*run, error) {
 	if c.Stdin != nil {
 		r.stdin = newReplay(c.Stdin)
 	}
-	body := event.Call{Step: c.Step, Tool: c.Tool, Argv: r.argv, Text: c.Code, Origin: c.Origin}
+	r.file = e.programFile(r)
+	body := event.Call{Step: c.Step, Tool: c.Tool, Argv: r.argv, Text: c.Code, Origin: c.Origin, File: e.ownFile(r)}
 	return r, e.log(body)
 }
 
@@ -155,6 +166,12 @@ func (e *Engine) succeed(r *run, a *attempt) (Outcome, error) {
 	if saved.ID != "" {
 		point := event.Checkpoint{Step: r.call.Step, ID: saved.ID, Parent: saved.Parent, Changed: saved.Changed, Total: saved.Total}
 		if err := e.log(point); err != nil {
+			return Outcome{}, err
+		}
+	}
+	if r.locked && len(r.healed) > 0 {
+		note := event.Note{Step: r.call.Step, Level: "info", Text: "the lock does not have all that this program needs", Command: "kintsugi lock --write"}
+		if err := e.log(note); err != nil {
 			return Outcome{}, err
 		}
 	}

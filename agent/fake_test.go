@@ -143,3 +143,17 @@ func python(user func(sandbox.Spec) reply) func(sandbox.Spec) reply {
 		return user(s)
 	}
 }
+
+// noIndex is a package manager whose index is on this machine, where nobody
+// answers.
+type noIndex struct{}
+
+func (noIndex) Run(context.Context, []string, []string) (string, error) {
+	return "http://127.0.0.1:9/simple\n:env:.index-url='http://127.0.0.1:9/simple'\n", nil
+}
+
+func mirrorOf(t *testing.T) *install.Mirror {
+	m := &install.Mirror{CacheDir: t.TempDir(), Environ: []string{}, Prober: noIndex{}}
+	t.Cleanup(m.Close)
+	return m
+}

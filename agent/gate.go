@@ -89,8 +89,14 @@ func (e *Engine) judge(rules *heal.Rules, d heal.Diagnosis, m heal.Remedy) judge
 	return worst
 }
 
+// judgeName gives the verdict on one package. A remedy without a tier of trust
+// of its own, such as a lock's, has that of each name.
 func (e *Engine) judgeName(rules *heal.Rules, d heal.Diagnosis, m heal.Remedy, p string) judgement {
 	name := heal.BareName(m.Manager, p)
+	if m.Trust == "" {
+		v := rules.Vouch(m.Manager, name)
+		m.Trust, m.Origin = v.Trust, v.Origin
+	}
 	switch {
 	case e.vouched(m.Manager, name):
 		return judgement{allow, "you allowed " + name}
@@ -127,6 +133,7 @@ func meant(name string, near []string) string {
 
 // refused tells that a remedy was not even asked about.
 func (e *Engine) refused(r *run, m heal.Remedy, reason string) error {
+	r.denied = reason
 	return e.log(event.Note{
 		Step: r.call.Step, Level: "warn", Text: inert.String("refused to " + title(m) + ": " + reason), Command: e.consent(r, m),
 	})

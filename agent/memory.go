@@ -32,7 +32,7 @@ func head(argv []string, n int) []string { return argv[:min(n, len(argv))] }
 
 // recall lays the layers that this program needed before, when they are there.
 func (e *Engine) recall(_ context.Context, r *run) {
-	if e.Memory == nil || r.call.NoHeal || len(e.env.layers) > 0 {
+	if e.Memory == nil || r.call.NoHeal || r.locked || len(e.env.layers) > 0 {
 		return
 	}
 	data, err := os.ReadFile(e.Memory.file(e.Project.Path, r.program()))

@@ -106,10 +106,12 @@ func (e *Engine) try(ctx context.Context, r *run, a *attempt, d heal.Diagnosis, 
 	}
 	started := e.Now()
 	id := fmt.Sprintf("%d-%d-%d", r.call.Step, a.n, len(r.tried))
+	own := m.Packages
 	m = e.together(ctx, r, d, m)
 	open := event.Remedy{
 		Step: r.call.Step, Attempt: a.n, ID: id, Action: m.Action, Manager: m.Manager,
 		Packages: m.Packages, Origin: m.Origin, Title: title(m), Why: inert.String(why),
+		Along: slices.DeleteFunc(slices.Clone(m.Packages), func(p string) bool { return slices.Contains(own, p) }),
 	}
 	if err := e.log(open); err != nil {
 		return false, err
@@ -204,6 +206,16 @@ func first(list []string, n int) []string { return list[:min(n, len(list))] }
 // install resolves the manager's whole set anew with the remedy's packages.
 func (e *Engine) install(ctx context.Context, r *run, id string, m heal.Remedy) (install.Layer, error) {
 	all, check := e.env.want(m.Manager, m.Packages, m.Verify)
+	l, err := e.installer(ctx, r, id, install.Request{Manager: m.Manager, Packages: all, Argv0: interpreter(r, m.Manager), Verify: check})
+	if err != nil {
+		return l, err
+	}
+	e.env.have(m.Manager, all, check, l)
+	return l, nil
+}
+
+// installer carries out a request in the environment of the session's boxes.
+func (e *Engine) installer(ctx context.Context, r *run, id string, req install.Request) (install.Layer, error) {
 	draft, err := e.Workspace.Begin()
 	if err != nil {
 		return install.Layer{}, err
@@ -213,15 +225,9 @@ func (e *Engine) install(ctx context.Context, r *run, id string, m heal.Remedy) 
 		Step: r.call.Step, Remedy: id, Clean: func(p []byte) string { return inert.String(string(p)) }, Keep: 64 << 10,
 	})
 	defer words.Close()
-	l, err := e.Installer.Install(ctx, install.Request{
-		Manager: m.Manager, Packages: all, Argv0: interpreter(r, m.Manager), Env: e.env.env(e.Env), Layers: e.env.trees(),
-		Workspace: draft.Spec(), Verify: check, Output: words, Progress: e.progress(id),
-	})
-	if err != nil {
-		return l, err
-	}
-	e.env.have(m.Manager, all, check, l)
-	return l, nil
+	req.Env, req.Layers, req.Workspace = e.env.env(e.Env), e.env.trees(), draft.Spec()
+	req.Output, req.Progress = words, e.progress(id)
+	return e.Installer.Install(ctx, req)
 }
 
 // progress logs a remedy's progress, at most ten lines a second.

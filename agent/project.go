@@ -21,6 +21,8 @@ type Project struct {
 	Mounts []sandbox.Mount
 	// Note tells the user when less is shown than they may expect.
 	Note string
+	// File is the program on the host, when boxes see a copy of it.
+	File string
 }
 
 // looseFolder is where a program is shown that lies in a folder too wide to
@@ -115,6 +117,7 @@ func loose(file, path, staging string) (Project, error) {
 		p.Note = "this folder is too wide to show to a box (home or system folder): boxes get an empty workspace"
 		return p, nil
 	}
+	p.File = path
 	p.Note = fmt.Sprintf("this folder is too wide to show to a box (home or system folder): it sees only %s", filepath.Base(path))
 	return p, copyFile(path, filepath.Join(staging, filepath.Base(path)))
 }

@@ -161,3 +161,31 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 	}
 	return m
 }
+
+// programFile is the program that a call runs, on the host: its file, or the
+// first argument of its command that is a file of the project with a name that
+// says its language.
+func (e *Engine) programFile(r *run) string {
+	if r.call.File != "" {
+		return e.hostPath(r.call.File)
+	}
+	if r.call.Code != "" || len(r.argv) == 0 {
+		return ""
+	}
+	for _, arg := range r.argv[1:] {
+		if path := e.hostPath(arg); filepath.Ext(arg) != "" && within(e.Project.Source, path) {
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// ownFile is the program as the user knows it, even when boxes see a copy.
+func (e *Engine) ownFile(r *run) string {
+	if r.file != "" && e.Project.File != "" {
+		return e.Project.File
+	}
+	return r.file
+}

@@ -97,6 +97,8 @@ type Call struct {
 	Argv []string `json:"argv,omitempty"`
 	// Text is the code, the path or whatever the tool was given.
 	Text string `json:"text,omitempty"`
+	// File is the program that runs, a path on the host.
+	File string `json:"file,omitempty"`
 	// Origin is "user", "model", "lesson".
 	Origin string `json:"origin"`
 }
@@ -179,8 +181,11 @@ type Remedy struct {
 	Action   string   `json:"action"` // install, adjust, ask
 	Manager  string   `json:"manager,omitempty"`
 	Packages []string `json:"packages,omitempty"`
-	Origin   string   `json:"origin"` // rule id, "model", "lesson", "lock"
-	Title    string   `json:"title"`  // "install pandas with pip"
+	// Along are those of the packages that the failure did not ask for: the
+	// program imports them too, and they are missing as well.
+	Along  []string `json:"along,omitempty"`
+	Origin string   `json:"origin"` // rule id, "model", "lesson", "lock"
+	Title  string   `json:"title"`  // "install pandas with pip"
 	// Why says what allowed it: a known name, the user's word.
 	Why  string `json:"why,omitempty"`
 	Lane int    `json:"lane,omitempty"`

@@ -96,5 +96,6 @@ Without a command it opens the workbench.`,
 	})
 	root.AddCommand(newRun(), newAsk(), newExplain(), newDiff(), newApply(), newRewind(),
 		newDoctor(), newSessions(), newPicture(), newReplay(), newSandbox(), newHeal())
+	root.AddCommand(newLock())
 	return root
 }

@@ -16,6 +16,7 @@ type printer struct {
 	terminal, colour bool
 	progress         bool // a progress line is on the screen
 	titles           map[string]string
+	locks            map[string]bool // remedies that only prepare what a lock names
 	last             *event.Failure
 }
 
@@ -58,9 +59,9 @@ func (p *printer) failure(f event.Failure) {
 
 func (p *printer) remedy(r event.Remedy) {
 	if p.titles == nil {
-		p.titles = map[string]string{}
+		p.titles, p.locks = map[string]string{}, map[string]bool{}
 	}
-	p.titles[r.ID] = r.Title
+	p.titles[r.ID], p.locks[r.ID] = r.Title, r.Origin == "lock"
 	p.rewrite(r.Title)
 }
 
@@ -69,6 +70,10 @@ func (p *printer) remedyEnd(r event.RemedyEnd) {
 	switch {
 	case !r.OK:
 		p.line(red, "✗ could not", what+": "+r.Error)
+	case r.Reused && p.locks[r.ID]: // the usual case of a program with a lock
+		p.clear()
+	case p.locks[r.ID]:
+		p.line(dim, "· prepared", what+" ("+short(r.Took)+")")
 	case r.Reused:
 		p.line(gold, "⚒ remedy", what+" (already here, no download)")
 	default:

@@ -23,6 +23,7 @@ type runOptions struct {
 	json   bool
 	stream bool
 	noHeal bool
+	noLock bool
 }
 
 func newRun() *cobra.Command {
@@ -39,6 +40,9 @@ program's; 123 when it failed for want of a package that nothing vouches for and
 nobody was there to be asked (the command that allows it is printed); 124 when
 the time limit ended it; 125 when Kintsugi itself failed.
 
+A program with a kintsugi.lock beside it, or a block of its own that names its
+packages (PEP 723), gets them before its first attempt; see kintsugi lock.
+
 Well-known packages are installed without asking. A name that no list has is
 asked about; one that looks like a slip of a known name is refused, and --allow
 is the only way to have it.`,
@@ -54,6 +58,7 @@ is the only way to have it.`,
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but the program's own output")
 	f.BoolVar(&o.json, "json", false, "print the events of the session, one JSON object a line, instead of the program's output")
 	f.BoolVar(&o.stream, "stream", false, "pass output on at once, even that of an attempt that is mended later")
+	f.BoolVar(&o.noLock, "no-lock", false, "ignore kintsugi.lock and the block that a Python program has for its packages")
 	f.BoolVar(&o.noHeal, "no-heal", false, "run once, mend nothing")
 	return cmd
 }
@@ -71,7 +76,7 @@ func run(ctx context.Context, o runOptions, args []string, command bool) error {
 	if command {
 		call.File, call.Args, call.Argv = "", nil, args
 	}
-	s, err := openSession(ctx, sessionOptions{box: o.box, file: call.File, title: args[0], ask: o.asker(in)})
+	s, err := openSession(ctx, sessionOptions{box: o.box, file: call.File, title: args[0], ask: o.asker(in), noLock: o.noLock})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ type sessionOptions struct {
 	title  string
 	lesson string
 	ask    agent.Asker
+	noLock bool
 }
 
 // session is a live session and what works in it.
@@ -143,7 +144,7 @@ func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits 
 	return agent.Config{
 		Runtime: rt, Rules: loadRules(p), Log: s.log, SideDir: side, Workspace: s.store.tree, Project: s.project,
 		Env: sandbox.BaseEnv(os.Environ(), passedEnv(o.box.env)...), Limits: limits,
-		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now,
+		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,
 		Installer: &install.Installer{
 			Runtime: rt, Store: install.Store{Dir: p.layers}, Now: time.Now,

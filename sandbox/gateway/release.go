@@ -129,7 +129,7 @@ func (v *sieve) verdict(e *Entry) error {
 	case v.kept > 0 || v.idle():
 		return nil
 	case v.closed:
-		return refuse(statusPolicy, "%s is not in the lock", v.name)
+		return refuse(statusAbsent, "%s is not in the lock", v.name)
 	case len(v.pins) > 0:
 		return refuse(statusAbsent, "the index no longer has %s %s, which the lock names", v.name, v.versions())
 	case len(v.withheld) > 0:

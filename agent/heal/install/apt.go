@@ -32,7 +32,7 @@ func (in *Installer) apt(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	r.Packages = sorted(r.Packages)
-	key, l, ok := in.find(r, system+" "+arch)
+	key, l, ok := in.find(&r, system+" "+arch)
 	if ok {
 		return l, nil
 	}

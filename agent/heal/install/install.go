@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,11 @@ type Request struct {
 	// when Unpinned is set.
 	Pins     []gateway.Pin
 	Unpinned bool
+	// Layer is the key of one that may already have what the pins name, and
+	// LockedFor the Layer.For that the pins were made for. In a box for another
+	// one, other packages may come along with them.
+	Layer     string
+	LockedFor string
 	// Progress gets short lines for a person; Output the installer's own
 	// words. Both may be nil.
 	Progress func(string)
@@ -80,6 +86,9 @@ func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 		r.Progress = func(string) {}
 	}
 	r.Packages = sorted(r.Packages)
+	if err := checkNames(r.Manager, r.Packages); err != nil {
+		return Layer{}, err
+	}
 	switch r.Manager {
 	case "pip":
 		return in.pip(ctx, r)
@@ -89,6 +98,25 @@ func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 		return in.apt(ctx, r)
 	}
 	return Layer{}, &Error{Manager: r.Manager, Reason: "this kind of package cannot be installed in a box yet"}
+}
+
+// find looks for the layer of a request: for a platform, made of what the
+// parts say.
+func (in *Installer) find(r *Request, platform string, parts ...string) (key string, l Layer, ok bool) {
+	if l, ok := in.Store.Find(r.Layer); ok && r.Layer != "" && l.Manager == r.Manager && l.For == platform && l.matches(r.Pins) {
+		return l.Key, l, true
+	}
+	r.Unpinned = r.Unpinned || len(r.Pins) > 0 && r.LockedFor != platform
+	parts = append([]string{r.Manager, platform}, parts...)
+	for _, p := range r.Pins {
+		parts = append(parts, "pin", p.Name, p.Version)
+		for _, file := range slices.Sorted(maps.Keys(p.Files)) {
+			parts = append(parts, p.Files[file])
+		}
+	}
+	key = Key(append(parts, r.Packages...)...)
+	l, ok = in.Store.Find(key)
+	return key, l, ok
 }
 
 func sorted(list []string) []string {

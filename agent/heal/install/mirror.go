@@ -107,6 +107,9 @@ func (m *Mirror) Close() {
 // work is a host directory for the files that the client needs. The log of
 // what was fetched lands in got.
 func (in *Installer) connect(ctx context.Context, r Request, spec *sandbox.Spec, work string, got *fetched) error {
+	if in.Mirror == nil && len(r.Pins) > 0 {
+		return &Error{Manager: r.Manager, Reason: "what the lock names cannot be checked without a way to the index"}
+	}
 	if in.Mirror == nil {
 		return nil
 	}
@@ -162,32 +165,6 @@ func (f *fetched) add(e gateway.Entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.entries = append(f.entries, e)
-}
-
-// Artefact is one file that an installation took, for locks.
-type Artefact struct {
-	Ecosystem string `json:"ecosystem"`
-	Name      string `json:"name"`
-	Version   string `json:"version,omitempty"`
-	File      string `json:"file"`
-	Hash      string `json:"hash,omitempty"`
-}
-
-// artefacts lists the files that were served whole.
-func (f *fetched) artefacts() []Artefact {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	seen := map[Artefact]bool{}
-	var out []Artefact
-	for _, e := range f.entries {
-		a := Artefact{e.Ecosystem, e.Name, e.Version, e.Artefact, e.Hash}
-		if e.Artefact == "" || e.Refused != "" || e.Status >= 300 || seen[a] {
-			continue
-		}
-		seen[a] = true
-		out = append(out, a)
-	}
-	return out
 }
 
 // unresolved marks the outputs of managers that found no version to take.

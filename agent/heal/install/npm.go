@@ -24,8 +24,9 @@ func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 	if err != nil {
 		return Layer{}, &Error{Manager: "npm", Reason: "cannot ask node for its version: " + err.Error()}
 	}
-	key := Key(append([]string{"npm", strings.TrimSpace(version)}, r.Packages...)...)
-	if l, ok := in.Store.Find(key); ok {
+	node := "node " + strings.TrimSpace(version)
+	key, l, ok := in.find(&r, node)
+	if ok {
 		return l, nil
 	}
 	b, err := in.Store.begin()
@@ -37,9 +38,9 @@ func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 	if err := in.runNpm(ctx, r, b, &got); err != nil {
 		return Layer{}, err
 	}
-	l := Layer{
-		Key: key, Manager: "npm", Packages: r.Packages, Path: []string{"/node_modules/.bin"},
-		Installed: in.Now(), Artefacts: got.artefacts(),
+	l = Layer{
+		Key: key, Manager: "npm", Packages: r.Packages, Path: []string{"/node_modules/.bin"}, For: node,
+		Installed: in.Now(), Artefacts: in.releases(ctx, "npm", got.artefacts()),
 	}
 	modules := filepath.Join(b.tree, "node_modules")
 	for _, name := range r.Verify {

@@ -54,6 +54,15 @@ func (in *Installer) python(ctx context.Context, r Request) (python, error) {
 	return p, nil
 }
 
+// String tells apart the Pythons that cannot share a layer.
+func (p python) String() string {
+	kind := "system"
+	if p.Venv {
+		kind = "venv"
+	}
+	return strings.Join([]string{"python", p.Version, p.ABI, p.Platform, kind}, " ")
+}
+
 func (p python) layer(key string, r Request) Layer {
 	l := Layer{Key: key, Manager: "pip", Packages: r.Packages, Path: []string{p.Site + "/bin"}}
 	if p.Venv { // a virtual environment has no user site
@@ -69,8 +78,8 @@ func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
-	key := Key(append([]string{"pip", p.Version, p.ABI, p.Platform, fmt.Sprint(p.Venv), in.FindLinks}, r.Packages...)...)
-	if l, ok := in.Store.Find(key); ok {
+	key, l, ok := in.find(&r, p.String(), in.FindLinks)
+	if ok {
 		return l, nil
 	}
 	b, err := in.Store.begin()
@@ -78,7 +87,7 @@ func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	defer b.drop()
-	l := p.layer(key, r)
+	l = p.layer(key, r)
 	var got fetched
 	if err := in.runPip(ctx, r, p, b, &got); err != nil {
 		return Layer{}, err
@@ -87,7 +96,7 @@ func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	l.Versions = distInfo(filepath.Join(b.tree, p.Site))
-	l.Installed, l.Artefacts = in.Now(), got.artefacts()
+	l.Installed, l.For, l.Artefacts = in.Now(), p.String(), in.releases(ctx, "pip", installed(got.artefacts(), l.Versions))
 	return b.finish(l)
 }
 

@@ -20,6 +20,8 @@ type Layer struct {
 	Env       []string  `json:"env,omitempty"`      // KEY=value for every run
 	Path      []string  `json:"path,omitempty"`     // directories added to PATH
 	Installed time.Time `json:"installed"`
+	// For is the interpreter and platform that it was made for.
+	For string `json:"for,omitempty"`
 	// Artefacts are the files that were fetched, with their hashes.
 	Artefacts []Artefact `json:"artefacts,omitempty"`
 	// Tree is the directory, set on loading.
