@@ -35,7 +35,7 @@ type task struct {
 	empty   int
 	nudged  bool
 	heard   bool // the server has answered in this task
-	broken  int // calls in a row that Kintsugi could not run
+	broken  int  // calls in a row that Kintsugi could not run
 	stuck   string
 }
 

@@ -81,7 +81,7 @@ func (o askOptions) run(ctx context.Context, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return errors.New(`nothing to do: name a task, as in: kintsugi ask "plot sales.csv by month"`)
 	}
-	p, name, err := findModel(ctx, o.model)
+	p, name, err := onTerminal().model(ctx, o.model)
 	if err != nil {
 		return err
 	}

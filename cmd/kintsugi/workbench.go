@@ -151,7 +151,7 @@ func (c *controller) begin(ctx context.Context, o workbenchOptions) error {
 
 // findModel looks for the wanted model, and gives it to the loop.
 func (c *controller) findModel(ctx context.Context, want string) error {
-	p, name, err := findModel(ctx, want)
+	p, name, err := c.modelFinder().model(ctx, want)
 	if err != nil {
 		return err
 	}
@@ -160,17 +160,20 @@ func (c *controller) findModel(ctx context.Context, want string) error {
 	return err
 }
 
-// preferred is the first model that can call tools, else the first.
-func preferred(ctx context.Context, o *model.Ollama, list []model.Info) string {
-	for _, m := range list {
-		if caps, err := o.Capabilities(ctx, m.Name); err == nil && caps.Tools {
-			return m.Name
-		}
+// modelFinder asks on the screen what it needs to ask.
+func (c *controller) modelFinder() modelFinder {
+	return modelFinder{
+		ask: func(ctx context.Context, question string) (yes, answered bool) {
+			q := event.Ask{ID: "start-model-server", Question: question, Choices: []string{"no", "yes"}}
+			if _, err := c.s.log.Append(q); err != nil {
+				return false, false
+			}
+			choice, answered := c.ask(ctx, q)
+			_, err := c.s.log.Append(event.Answer{ID: q.ID, Choice: choice})
+			return choice == "yes", answered && err == nil
+		},
+		tell: func(text string) { _, _ = c.s.log.Append(event.Note{Level: "info", Text: oneLine(text)}) },
 	}
-	if len(list) > 0 {
-		return list[0].Name
-	}
-	return ""
 }
 
 // completeFile lists the files that begin with what was typed.

@@ -81,6 +81,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.show(w, r)
 	case "/api/chat":
 		s.chat(w, r)
+	case "/api/pull":
+		s.pull(w, r)
 	case "/api/version":
 		s.write(w, map[string]any{"version": "0.0.0-test"})
 	default:
@@ -104,6 +106,22 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		caps = []string{"completion", "tools"}
 	}
 	s.write(w, map[string]any{"capabilities": caps, "model_info": map[string]any{"general.architecture": "test", "test.context_length": 8192}})
+}
+
+// pull plays the download of any model but one called no-such-model.
+func (s *Server) pull(w http.ResponseWriter, r *http.Request) {
+	var ask struct{ Model string }
+	_ = json.NewDecoder(r.Body).Decode(&ask)
+	s.write(w, map[string]any{"status": "pulling manifest"})
+	if ask.Model == "no-such-model" {
+		s.write(w, map[string]any{"error": "pull model manifest: file does not exist"})
+		return
+	}
+	for _, done := range []int64{0, 40e6, 100e6} {
+		s.write(w, map[string]any{"status": "pulling a1", "digest": "a1", "completed": done, "total": int64(100e6)})
+	}
+	s.write(w, map[string]any{"status": "verifying", "digest": "a1", "completed": int64(100e6), "total": int64(100e6)})
+	s.write(w, map[string]any{"status": "success"})
 }
 
 func (s *Server) take(body []byte) (Reply, bool) {
