@@ -43,6 +43,10 @@ func (p *plan) target(spec *sandbox.Spec, parts []part, clock launch.Cell) {
 // the kernel from handing the core to a program of the host.
 const noCore = 1
 
+// maxPending is how many signals and timers a box may have queued. They count
+// against the host's user, who has tens of thousands for everything.
+const maxPending = 4096
+
 // rlimits sets the limits that the kernel keeps per process.
 func (p *plan) rlimits() {
 	p.Note("setting limits")
@@ -51,6 +55,7 @@ func (p *plan) rlimits() {
 		value    int64
 	}{
 		{unix.RLIMIT_CORE, noCore},
+		{unix.RLIMIT_SIGPENDING, maxPending},
 		{unix.RLIMIT_CPU, int64(p.limits.CPU.Seconds() + 0.999)},
 		{unix.RLIMIT_FSIZE, p.limits.FileSize},
 		{unix.RLIMIT_NOFILE, int64(p.limits.OpenFiles)},

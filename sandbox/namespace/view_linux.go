@@ -91,7 +91,7 @@ func (h *host) view(spec *sandbox.Spec) (*view, error) {
 	if err := h.addWorkspace(v, spec.Workspace); err != nil {
 		return nil, err
 	}
-	if err := addMounts(v, spec.Mounts); err != nil {
+	if err := addMounts(v, spec); err != nil {
 		return nil, err
 	}
 	sort.SliceStable(v.parts, func(i, j int) bool { return v.parts[i].target < v.parts[j].target })
@@ -310,8 +310,8 @@ func needDir(path string) error {
 	return nil
 }
 
-func addMounts(v *view, mounts []sandbox.Mount) error {
-	for _, m := range mounts {
+func addMounts(v *view, spec *sandbox.Spec) error {
+	for _, m := range spec.Mounts {
 		if !filepath.IsAbs(m.Source) || !filepath.IsAbs(m.Target) || filepath.Clean(m.Target) == "/" {
 			return fmt.Errorf("mount of %q at %q: both must be absolute paths below /", m.Source, m.Target)
 		}
@@ -319,8 +319,38 @@ func addMounts(v *view, mounts []sandbox.Mount) error {
 		if err != nil {
 			return fmt.Errorf("mount: %w", err)
 		}
+		if err := refuseLinks(spec.Workspace, filepath.Clean(m.Target)); err != nil {
+			return err
+		}
 		v.parts = append(v.parts, part{target: filepath.Clean(m.Target), source: m.Source, file: !st.IsDir(),
 			writable: m.Writable, owned: true, closed: true})
+	}
+	return nil
+}
+
+// refuseLinks refuses a mount point inside the workspace whose path leads
+// through a link: a program may have planted it, and before the box's root is
+// the only one a link leads to the host's files.
+func refuseLinks(w sandbox.Workspace, target string) error {
+	rel, err := filepath.Rel(w.Path, target)
+	if w.Path == "" || err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
+		return nil
+	}
+	source := w.Source
+	if source == "" {
+		source = w.Path
+	}
+	for _, tree := range append([]string{w.Upper, source}, w.Lower...) {
+		if tree == "" {
+			continue
+		}
+		at := tree
+		for _, name := range strings.Split(rel, "/") {
+			at = filepath.Join(at, name)
+			if st, err := os.Lstat(at); err == nil && st.Mode()&os.ModeSymlink != 0 {
+				return fmt.Errorf("mount at %q: the path leads through a link of the project", target)
+			}
+		}
 	}
 	return nil
 }
