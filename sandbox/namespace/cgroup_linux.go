@@ -68,7 +68,11 @@ func findCgroups(h *host) *cgroups {
 		}
 	}
 	if c.version == 0 && !h.privileged && askForScope(h) == nil {
-		c = find(findV2)
+		// The answer comes before the move, and the move before the controllers.
+		const patience = 300 * time.Millisecond
+		for deadline := time.Now().Add(patience); c.version == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			c = find(findV2)
+		}
 	}
 	return c
 }
@@ -84,26 +88,7 @@ func askForScope(h *host) error {
 		"org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))",
 		"kintsugi-"+pid+".scope", "fail", "2", "PIDs", "au", "1", pid, "Delegate", "b", "true", "0")
 	ask.Env = h.environ
-	if err := ask.Run(); err != nil {
-		return err
-	}
-	return waitForScope(ctx, pid)
-}
-
-// waitForScope returns when we are in the scope: the answer to the request
-// comes before the move.
-func waitForScope(ctx context.Context, pid string) error {
-	for {
-		own, err := ownGroups("/proc/self/cgroup")
-		if err != nil || strings.Contains(own[""], "kintsugi-"+pid) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Millisecond):
-		}
-	}
+	return ask.Run()
 }
 
 // ownGroups reads which group this process is in, by controller ("" for
@@ -130,7 +115,7 @@ func ownGroups(path string) (map[string]string, error) {
 // findV1 finds version 1 hierarchies; groups are made below our own group, so
 // that what bounds us bounds the boxes too.
 func findV1(_ *host, mounts []*mountinfo.Info, own map[string]string) *cgroups {
-	c := &cgroups{version: 1, bases: map[string]string{}}
+	c := &cgroups{version: 1, bases: map[string]string{}, why: "there is no group for the processor's share"}
 	for _, m := range mounts {
 		for _, name := range strings.Split(m.VFSOptions, ",") {
 			if m.FSType != "cgroup" || !isController(name) {
@@ -174,7 +159,7 @@ func findV2(h *host, mounts []*mountinfo.Info, own map[string]string) *cgroups {
 			if !slices.Contains(has, "memory") || !slices.Contains(has, "pids") || !canMake(base) {
 				continue
 			}
-			c := &cgroups{version: 2, bases: map[string]string{}}
+			c := &cgroups{version: 2, bases: map[string]string{}, why: "the processor's share is not handed down to us"}
 			for _, controller := range has {
 				c.bases[controller] = base
 			}
