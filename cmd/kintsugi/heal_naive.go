@@ -34,7 +34,7 @@ func naiveRules() []naiveRule {
 		{"cargo", "unresolved (?:import|module or unlinked crate) [`']?(\\w+)"},
 		{"maven", `package ([\w.]+) does not exist`},
 		{"apt", `fatal error: (\S+): No such file`},
-		{"apt", `cannot find -l(\S+?):? ?`},
+		{"apt", `cannot find -l([\w+.-]+)`},
 		{"apt", `cannot open shared object file.*?(lib\w+\.so)`},
 		{"apt", `No such file or directory: '([\w+-]+)'`},
 		{"apt", `spawnSync (\S+) ENOENT`},
