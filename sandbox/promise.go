@@ -14,6 +14,7 @@ const (
 	PromiseMemory      Promise = "memory"
 	PromiseProcesses   Promise = "processes"
 	PromiseDisk        Promise = "disk"
+	PromiseWritten     Promise = "workspace size"
 	PromiseOutput      Promise = "output"
 	PromiseSyscalls    Promise = "system calls"
 	PromiseDiesWithUs  Promise = "dies with us"

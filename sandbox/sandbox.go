@@ -146,8 +146,8 @@ type Limits struct {
 	Processes int           // processes and threads together
 	OpenFiles int           // descriptors of one process
 	FileSize  int64         // bytes of one file
-	Disk      int64         // bytes the box may write outside the workspace (each tmpfs)
-	Inodes    int64         // files the box may create outside the workspace
+	Disk      int64         // bytes the box may write: to each tmpfs, and to the workspace and a captured layer together
+	Inodes    int64         // files the box may create, counted likewise
 	Output    int64         // bytes of stdout and stderr together
 }
 

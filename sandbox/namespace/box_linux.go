@@ -43,6 +43,8 @@ type box struct {
 	most    atomic.Int64 // bytes, the most that was seen
 	bloated atomic.Bool  // too much memory was seen
 	crowded atomic.Bool  // as many processes as allowed were seen
+	disk    disk
+	filled  atomic.Bool // more was written than allowed
 }
 
 // ID names the box: its slot and its init's process id.
@@ -54,7 +56,7 @@ func (b *box) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.works = v.works()
+	b.works, b.disk = v.works(), newDisk(&b.spec, b.limits)
 	if err := b.open(); err != nil {
 		return err
 	}
@@ -200,6 +202,9 @@ func (b *box) run(ctx context.Context) {
 	if !b.slot.group.counts("memory") {
 		go b.watch(b.done)
 	}
+	if len(b.disk.dirs) > 0 {
+		go b.watchDisk(b.done)
+	}
 	b.stop = context.AfterFunc(ctx, b.Kill)
 	b.waitOnce = sync.OnceValues(b.wait)
 	go b.waitOnce()
@@ -290,6 +295,8 @@ func (b *box) judge(result *sandbox.Result, ended bool, a account) {
 		hit(sandbox.LimitOutput, "counted by us")
 	case b.bloated.Load():
 		hit(sandbox.LimitMemory, watchedMemory)
+	case b.filled.Load(), !b.killed.Load() && b.disk.full():
+		hit(sandbox.LimitDisk, watchedDisk)
 	case b.killed.Load() && !ended:
 		hit(sandbox.LimitCancelled, "kill")
 	case result.ExitCode == 0:

@@ -22,6 +22,7 @@ func report(h *host, c *cgroups) sandbox.Report {
 		c.keepsMemory(),
 		c.keepsProcesses(),
 		kernel(sandbox.PromiseDisk, "the size and inodes of the box's tmpfs"),
+		{Promise: sandbox.PromiseWritten, Strength: sandbox.Watched, Mechanism: watchedDisk},
 		kernel(sandbox.PromiseOutput, "pipes that only we read, up to the limit"),
 		kernel(sandbox.PromiseSyscalls, "seccomp, no capabilities, no new privileges"),
 		kernel(sandbox.PromiseDiesWithUs, "a process name space whose process 1 ends when our end of a pipe closes"),

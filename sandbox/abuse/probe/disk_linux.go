@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,8 +89,15 @@ func fillNew(path string, most int) (int, error) {
 	}
 	defer os.Remove(path)
 	defer f.Close()
-	return fill(int(f.Fd()), most)
+	n, err := fill(int(f.Fd()), most)
+	if n == most {
+		time.Sleep(watcherTime)
+	}
+	return n, err
 }
+
+// watcherTime is how long what a probe wrote stays, for a watcher to find it.
+const watcherTime = 2 * time.Second
 
 // inodes makes empty files in every writable directory outside the workspace.
 func inodes(a Args) Verdict {
@@ -115,6 +123,7 @@ func makeFiles(dir string, most int) (int, error) {
 		}
 		f.Close()
 	}
+	time.Sleep(watcherTime)
 	return most, nil
 }
 
@@ -144,6 +153,7 @@ func workspaceFill(a Args) Verdict {
 			return Heldf("%s at %d MiB", short(err), total/mib)
 		}
 	}
+	time.Sleep(watcherTime)
 	return Breachf("the workspace took %d MiB", total/mib)
 }
 
