@@ -89,10 +89,15 @@ func (p *plan) writable(parts []part) []string {
 	return out
 }
 
-// allow adds a rule for everything below path.
+// allow adds a rule for everything below path. A place that a layer has put
+// out of reach gets none.
 func (p *plan) allow(ruleset launch.Cell, path string, rights uint64) {
 	rule := p.Bytes(binary.LittleEndian.AppendUint64(nil, rights)) // struct landlock_path_beneath_attr
 	p.Zero(4)
+	absent := p.Label()
+	p.OnFail(absent)
 	p.CallInto(launch.Cell(rule+8), unix.SYS_OPENAT, unix.AT_FDCWD, path, unix.O_PATH|unix.O_CLOEXEC)
+	p.OnFail(launch.Failed)
 	p.Call(unix.SYS_LANDLOCK_ADD_RULE, ruleset, unix.LANDLOCK_RULE_PATH_BENEATH, rule, 0)
+	p.Bind(absent)
 }

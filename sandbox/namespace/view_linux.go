@@ -43,6 +43,7 @@ type part struct {
 	// user inside. closed: the path may lead through directories that only the
 	// caller can pass.
 	owned, closed bool
+	asked         bool // the caller asked for it by name
 }
 
 // tree is one layer of an overlay.
@@ -95,7 +96,7 @@ func (h *host) view(spec *sandbox.Spec) (*view, error) {
 		return nil, err
 	}
 	sort.SliceStable(v.parts, func(i, j int) bool { return v.parts[i].target < v.parts[j].target })
-	return v, nil
+	return v, v.avoidLinks()
 }
 
 // addSystem adds the host's part of the root, with layers over it.
@@ -319,38 +320,8 @@ func addMounts(v *view, spec *sandbox.Spec) error {
 		if err != nil {
 			return fmt.Errorf("mount: %w", err)
 		}
-		if err := refuseLinks(spec.Workspace, filepath.Clean(m.Target)); err != nil {
-			return err
-		}
 		v.parts = append(v.parts, part{target: filepath.Clean(m.Target), source: m.Source, file: !st.IsDir(),
-			writable: m.Writable, owned: true, closed: true})
-	}
-	return nil
-}
-
-// refuseLinks refuses a mount point inside the workspace whose path leads
-// through a link: a program may have planted it, and before the box's root is
-// the only one a link leads to the host's files.
-func refuseLinks(w sandbox.Workspace, target string) error {
-	rel, err := filepath.Rel(w.Path, target)
-	if w.Path == "" || err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, "../") {
-		return nil
-	}
-	source := w.Source
-	if source == "" {
-		source = w.Path
-	}
-	for _, tree := range append([]string{w.Upper, source}, w.Lower...) {
-		if tree == "" {
-			continue
-		}
-		at := tree
-		for _, name := range strings.Split(rel, "/") {
-			at = filepath.Join(at, name)
-			if st, err := os.Lstat(at); err == nil && st.Mode()&os.ModeSymlink != 0 {
-				return fmt.Errorf("mount at %q: the path leads through a link of the project", target)
-			}
-		}
+			writable: m.Writable, owned: true, closed: true, asked: true})
 	}
 	return nil
 }

@@ -137,6 +137,30 @@ func TestProgramsOfTheHostRun(t *testing.T) {
 	}
 }
 
+func TestPlantedLinksLeadNowhere(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	victim, project, layer := t.TempDir(), t.TempDir(), files(t, map[string]string{"var/lib/x": ""})
+	for link, to := range map[string]string{filepath.Join(project, "sub"): victim, filepath.Join(layer, "var/cache"): victim, filepath.Join(layer, "var/tmp"): victim} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := sh("echo fine; echo x >/var/tmp/x; echo x >sub/x")
+	spec.Dir, spec.Workspace, spec.Layers = project, sandbox.Workspace{Path: project}, []string{layer}
+	if o := run(t, r, spec); o.out != "fine\n" {
+		t.Fatalf("saw %q %q", o.out, o.err)
+	}
+	spec.Mounts = []sandbox.Mount{{Source: victim, Target: filepath.Join(project, "sub/new/place")}}
+	spec.Env = sandbox.BaseEnv(os.Environ())
+	if _, err := r.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "link") {
+		t.Errorf("a mount through a link: %v", err)
+	}
+	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
+		t.Errorf("on the host appeared %v, %v", left, err)
+	}
+}
+
 func TestHomeAsWorkspace(t *testing.T) {
 	t.Parallel()
 	home := files(t, map[string]string{"plot.py": "P", "data/.hidden": "H", ".ssh/id": "S", ".netrc": "N", ".cargo/bin/hello": "#!/bin/sh\necho ran\n", ".cargo/credentials.toml": "C", "bin/tool": "#!/bin/sh\necho tool\n"})
