@@ -72,6 +72,24 @@ func (e *Engine) permitted(ctx context.Context, r *run, d heal.Diagnosis, m heal
 	}
 }
 
+// MayInstall asks the policy about packages that a person names: nil when they
+// may be installed, else an error with the reason.
+func (e *Engine) MayInstall(manager string, packages ...string) error {
+	rules, err := e.Rules()
+	if err != nil {
+		return err
+	}
+	j := e.judge(rules, heal.Diagnosis{Heal: heal.Auto}, heal.Remedy{Action: "install", Manager: manager, Packages: packages})
+	if j.verdict == allow {
+		return nil
+	}
+	var names []string
+	for _, p := range packages {
+		names = append(names, heal.BareName(manager, p))
+	}
+	return fmt.Errorf("%s (to have it all the same: --allow %s)", j.reason, strings.Join(names, ","))
+}
+
 // judge gives the strictest verdict on the packages of a remedy.
 func (e *Engine) judge(rules *heal.Rules, d heal.Diagnosis, m heal.Remedy) judgement {
 	if m.Action != "install" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kintsugi/agent/heal/install"
@@ -41,7 +42,7 @@ func (e *Engine) recall(_ context.Context, r *run) {
 		return
 	}
 	for _, key := range n.Layers {
-		if l, ok := e.Installer.Store.Find(key); ok {
+		if l, ok := e.Installer.Find(key); ok {
 			e.env.have(l.Manager, n.Pack[l.Manager], n.Verify[l.Manager], l)
 		}
 	}
@@ -73,6 +74,24 @@ func (e *Engine) remember(r *run) {
 	tmp := file + ".new"
 	if os.WriteFile(tmp, data, 0o600) == nil {
 		_ = os.Rename(tmp, file)
+	}
+}
+
+// Files are what is remembered, one for each program.
+func (m *Memory) Files() []string {
+	files, _ := filepath.Glob(filepath.Join(m.Dir, "*.json"))
+	return files
+}
+
+// Forget drops the programs none of whose layers exist any more.
+func (m *Memory) Forget(exists func(layer string) bool) {
+	for _, file := range m.Files() {
+		var n needs
+		data, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(data, &n) == nil && (len(n.Layers) == 0 || slices.ContainsFunc(n.Layers, exists)) {
+			continue
+		}
+		_ = os.Remove(file)
 	}
 }
 

@@ -49,9 +49,9 @@ func (s *session) lessonEngine(p places, l *lesson.Lesson) (*agent.Engine, error
 	config := s.engine.Config
 	config.Memory = nil
 	config.Rules = func() (*heal.Rules, error) { return heal.Load(append(userManifests(p), l.Rules())...) }
-	installer := *config.Installer
-	installer.Store, installer.Mirror, installer.FindLinks = install.Store{Dir: filepath.Join(s.dir, "layers")}, nil, wheels
-	config.Installer = &installer
+	config.Installer = &install.Installer{
+		Runtime: config.Runtime, Store: install.Store{Dir: filepath.Join(s.dir, "layers")}, FindLinks: wheels, Now: config.Now,
+	}
 	return agent.NewEngine(config), nil
 }
 

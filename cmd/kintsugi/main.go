@@ -96,6 +96,6 @@ Without a command it opens the workbench.`,
 	})
 	root.AddCommand(newRun(), newAsk(), newModels(), newExplain(), newDiff(), newApply(), newRewind(),
 		newDoctor(), newSessions(), newPicture(), newReplay(), newSandbox(), newHeal())
-	root.AddCommand(newLock())
+	root.AddCommand(newLock(), newCache())
 	return root
 }

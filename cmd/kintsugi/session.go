@@ -146,12 +146,18 @@ func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits 
 		Env: sandbox.BaseEnv(os.Environ(), passedEnv(o.box.env)...), Limits: limits,
 		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,
-		Installer: &install.Installer{
-			Runtime: rt, Store: install.Store{Dir: p.layers}, Now: time.Now,
-			Mirror: &install.Mirror{
-				CacheDir: p.packages, Offline: o.box.offline, Environ: os.Environ(), OnRequest: s.audit,
-				Cooldown: time.Duration(o.box.cooldown) * 24 * time.Hour, Exempt: o.box.exempt,
-			},
+		Installer: newInstaller(rt, p, o.box, s.audit),
+	}
+}
+
+// newInstaller installs into the user's layers, through a gateway with the
+// user's cache.
+func newInstaller(rt sandbox.Runtime, p places, o boxOptions, audit func(gateway.Entry)) *install.Installer {
+	return &install.Installer{
+		Runtime: rt, Store: install.Store{Dir: p.layers}, Now: time.Now,
+		Mirror: &install.Mirror{
+			CacheDir: p.packages, Offline: o.offline, Environ: os.Environ(), OnRequest: audit,
+			Cooldown: time.Duration(o.cooldown) * 24 * time.Hour, Exempt: o.exempt,
 		},
 	}
 }

@@ -53,6 +53,32 @@ func PruneCache(dir string, max int64) (int64, error) {
 	return s.prune(max)
 }
 
+// Used is one file of the cache and when it was used last.
+type Used struct {
+	Bytes int64
+	At    time.Time
+}
+
+// CacheUse lists the files of a cache, for a bound that it shares with others:
+// PruneCache then removes what was used longest ago.
+func CacheUse(dir string) ([]Used, error) {
+	s, err := openStore(dir, DefaultLimits.Cache, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	var out []Used
+	for _, sub := range []string{"blobs", "pages"} {
+		list, err := s.walk(sub)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range list {
+			out = append(out, Used{k.size, k.used})
+		}
+	}
+	return out, nil
+}
+
 // kept is one file of the cache.
 type kept struct {
 	path string

@@ -75,7 +75,7 @@ func (in *Installer) debian(ctx context.Context, r Request) (system, arch string
 
 // runApt fetches and unpacks, and says what it fetched.
 func (in *Installer) runApt(ctx context.Context, r Request, b *build, got *fetched) ([]Artefact, error) {
-	lists, err := in.Store.shared("apt-lists")
+	lists, err := in.tools().shared("apt-lists")
 	if err != nil {
 		return nil, err
 	}

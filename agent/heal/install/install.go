@@ -68,8 +68,13 @@ type Installer struct {
 	FindLinks string
 	// WithoutUV installs Python packages with pip even where uv can be had.
 	WithoutUV bool
-	Now       func() time.Time
-	Timeout   time.Duration
+	// Tools keeps what installations themselves use, such as uv; the zero value
+	// is Store.
+	Tools   Store
+	Now     func() time.Time
+	Timeout time.Duration
+
+	leases leases
 }
 
 // Error is a failed installation: what a person should read, and the
@@ -89,21 +94,21 @@ func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 	if err := checkNames(r.Manager, r.Packages); err != nil {
 		return Layer{}, err
 	}
-	switch r.Manager {
-	case "pip":
-		return in.pip(ctx, r)
-	case "npm":
-		return in.npm(ctx, r)
-	case "apt":
-		return in.apt(ctx, r)
+	one := map[string]func(context.Context, Request) (Layer, error){"pip": in.pip, "npm": in.npm, "apt": in.apt}[r.Manager]
+	if one == nil {
+		return Layer{}, &Error{Manager: r.Manager, Reason: "this kind of package cannot be installed in a box yet"}
 	}
-	return Layer{}, &Error{Manager: r.Manager, Reason: "this kind of package cannot be installed in a box yet"}
+	l, err := one(ctx, r)
+	if err == nil && !in.leases.hold(in.Store.Dir, l.Key) {
+		err = &Error{Manager: r.Manager, Reason: "the layer was removed the moment it was made; run the program again"}
+	}
+	return l, err
 }
 
 // find looks for the layer of a request: for a platform, made of what the
 // parts say.
 func (in *Installer) find(r *Request, platform string, parts ...string) (key string, l Layer, ok bool) {
-	if l, ok := in.Store.Find(r.Layer); ok && r.Layer != "" && l.Manager == r.Manager && l.For == platform && l.matches(r.Pins) {
+	if l, ok := in.Find(r.Layer); ok && r.Layer != "" && l.Manager == r.Manager && l.For == platform && l.matches(r.Pins) {
 		return l.Key, l, true
 	}
 	r.Unpinned = r.Unpinned || len(r.Pins) > 0 && r.LockedFor != platform
@@ -115,7 +120,7 @@ func (in *Installer) find(r *Request, platform string, parts ...string) (key str
 		}
 	}
 	key = Key(append(parts, r.Packages...)...)
-	l, ok = in.Store.Find(key)
+	l, ok = in.Find(key)
 	return key, l, ok
 }
 

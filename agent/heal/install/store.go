@@ -34,6 +34,9 @@ type Layer struct {
 // it: a layer appears whole, by a rename, or not at all.
 type Store struct{ Dir string }
 
+// sharedDir holds what is no layer and all sessions use.
+const sharedDir = "shared"
+
 // Key names a layer by what goes into it.
 func Key(parts ...string) string {
 	h := sha256.New()
@@ -46,7 +49,7 @@ func Key(parts ...string) string {
 // Find returns the finished layer of that key.
 func (s Store) Find(key string) (Layer, bool) {
 	dir := filepath.Join(s.Dir, key)
-	data, err := os.ReadFile(filepath.Join(dir, "layer.json"))
+	data, err := os.ReadFile(filepath.Join(dir, layerFile))
 	if err != nil {
 		return Layer{}, false
 	}
@@ -58,6 +61,9 @@ func (s Store) Find(key string) (Layer, bool) {
 	return l, true
 }
 
+// layerFile describes a layer. Its time is that of the layer's last use.
+const layerFile = "layer.json"
+
 // build is a layer in the making.
 type build struct {
 	dir, tree string
@@ -68,7 +74,7 @@ func (s Store) begin() (*build, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot keep layers in %s: %w", s.Dir, err)
 	}
-	dir, err := os.MkdirTemp(s.Dir, ".new-")
+	dir, err := os.MkdirTemp(s.Dir, newPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a layer in %s: %w", s.Dir, err)
 	}
@@ -83,7 +89,7 @@ func (b *build) finish(l Layer) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
-	if err := os.WriteFile(filepath.Join(b.dir, "layer.json"), append(data, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(b.dir, layerFile), append(data, '\n'), 0o600); err != nil {
 		return Layer{}, fmt.Errorf("cannot write the layer: %w", err)
 	}
 	final := filepath.Join(b.store.Dir, l.Key)
@@ -102,6 +108,6 @@ func (b *build) drop() { _ = os.RemoveAll(b.dir) }
 
 // shared makes a directory that all sessions use.
 func (s Store) shared(name string) (string, error) {
-	dir := filepath.Join(s.Dir, "shared", name)
+	dir := filepath.Join(s.Dir, sharedDir, name)
 	return dir, os.MkdirAll(dir, 0o755)
 }

@@ -36,7 +36,7 @@ func (in *Installer) uv(ctx context.Context, platform string, patience time.Dura
 		return own
 	}
 	key := Key("tool", "uv", platform)
-	if l, ok := in.Store.Find(key); ok {
+	if l, ok := in.tools().Find(key); ok {
 		return filepath.Join(l.Tree, "uv")
 	}
 	if in.Mirror == nil {
@@ -104,7 +104,7 @@ func (in *Installer) fetchUV(ctx context.Context, key, platform string) (Layer, 
 		return Layer{}, err
 	}
 	defer wheel.Close()
-	b, err := in.Store.begin()
+	b, err := in.tools().begin()
 	if err != nil {
 		return Layer{}, err
 	}

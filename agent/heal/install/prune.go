@@ -1,0 +1,107 @@
+package install
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kept is a layer on disk.
+type Kept struct {
+	Layer
+	Bytes int64     `json:"bytes"`
+	Used  time.Time `json:"used"` // last
+}
+
+// List gives all layers, the one used last first.
+func (s Store) List() ([]Kept, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []Kept
+	for _, e := range entries {
+		l, ok := s.Find(e.Name())
+		if !ok {
+			continue
+		}
+		k := Kept{Layer: l, Bytes: treeSize(filepath.Join(s.Dir, e.Name()))}
+		if info, err := os.Stat(filepath.Join(s.Dir, e.Name(), layerFile)); err == nil {
+			k.Used = info.ModTime()
+		}
+		out = append(out, k)
+	}
+	slices.SortFunc(out, func(a, b Kept) int { return b.Used.Compare(a.Used) })
+	return out, nil
+}
+
+// treeSize sums up the files below dir, in bytes.
+func treeSize(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what is being removed counts no more
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			n += info.Size()
+		}
+		return nil
+	})
+	return n
+}
+
+// Remove deletes a layer unless a process uses it; it tells whether it did.
+func (s Store) Remove(key string) (bool, error) {
+	dir := filepath.Join(s.Dir, key)
+	f, err := os.Open(filepath.Join(dir, layerFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	free := unused(f)
+	gone := filepath.Join(s.Dir, oldPrefix+key)
+	if !locksHold {
+		f.Close()
+	}
+	if free {
+		err = os.Rename(dir, gone)
+	}
+	f.Close()
+	if !free || err != nil {
+		return false, err
+	}
+	return true, os.RemoveAll(gone)
+}
+
+// The names of directories that are no layers: in the making, being removed.
+const newPrefix, oldPrefix = ".new-", ".old-"
+
+// buildAge is how old a layer in the making must be to be nobody's: an
+// installation has a time limit far below.
+const buildAge = 3 * time.Hour
+
+// Sweep removes what killed processes left.
+func (s Store) Sweep(now time.Time) error {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		old := strings.HasPrefix(e.Name(), oldPrefix)
+		if old || strings.HasPrefix(e.Name(), newPrefix) && now.Sub(info.ModTime()) > buildAge {
+			if err := os.RemoveAll(filepath.Join(s.Dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"os"
+)
+
+// Warm installs into a place that is thrown away, so that what was fetched is
+// in the cache and the same installation needs no network later. Tools that
+// installations use are kept.
+func (in *Installer) Warm(ctx context.Context, r Request) (Layer, error) {
+	if err := os.MkdirAll(in.Store.Dir, 0o700); err != nil {
+		return Layer{}, fmt.Errorf("cannot make room: %w", err)
+	}
+	dir, err := os.MkdirTemp(in.Store.Dir, newPrefix)
+	if err != nil {
+		return Layer{}, fmt.Errorf("cannot make room: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	scratch := &Installer{
+		Runtime: in.Runtime, Store: Store{Dir: dir}, Tools: in.tools(), Mirror: in.Mirror, FindLinks: in.FindLinks,
+		WithoutUV: in.WithoutUV, Now: in.Now, Timeout: in.Timeout,
+	}
+	return scratch.Install(ctx, r)
+}
+
+// tools is the store of what installations themselves use.
+func (in *Installer) tools() Store {
+	if in.Tools.Dir == "" {
+		return in.Store
+	}
+	return in.Tools
+}
