@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/gateway"
 )
 
 // checkup is what kintsugi doctor found.
@@ -17,6 +18,7 @@ type checkup struct {
 	Version  string           `json:"version"`
 	Runtimes []runtimeCheckup `json:"runtimes"`
 	Tools    []toolCheckup    `json:"tools"`
+	Indexes  []indexCheckup   `json:"indexes"`
 	Places   []placeCheckup   `json:"places"`
 }
 
@@ -38,6 +40,17 @@ type placeCheckup struct {
 	What  string `json:"what"`
 	Path  string `json:"path"`
 	Error string `json:"error,omitempty"`
+}
+
+// indexCheckup is where packages of an ecosystem come from, as its own client
+// says. Credentials are never part of it.
+type indexCheckup struct {
+	Ecosystem string `json:"ecosystem"`
+	URL       string `json:"url,omitempty"`
+	Origin    string `json:"origin,omitempty"`
+	Private   bool   `json:"private,omitempty"`
+	Login     bool   `json:"with_credentials,omitempty"`
+	Note      string `json:"note,omitempty"`
 }
 
 func newDoctor() *cobra.Command {
@@ -77,22 +90,50 @@ func examine(cmd *cobra.Command) (checkup, error) {
 	for _, t := range []toolCheckup{
 		{Name: "python3", For: "Python programs"}, {Name: "node", For: "JavaScript programs"},
 		{Name: "npm", For: "JavaScript packages"}, {Name: "apt-get", For: "commands and system libraries"},
-		{Name: "ollama", For: "a local model (optional)"},
+		{Name: "uv", For: "Python packages, faster; optional"}, {Name: "ollama", For: "a local model (optional)"},
 	} {
 		t.Path, _ = exec.LookPath(t.Name)
 		c.Tools = append(c.Tools, t)
 	}
+	c.Indexes = indexes(gateway.Learn(cmd.Context(), gateway.HostProber{Environ: os.Environ()}))
 	p, err := findPlaces()
 	if err != nil {
 		return c, err
 	}
-	c.Places = []placeCheckup{{What: "sessions", Path: p.sessions}, {What: "layers", Path: p.layers}}
+	c.Places = []placeCheckup{{What: "sessions", Path: p.sessions}, {What: "layers", Path: p.layers}, {What: "packages", Path: p.packages}}
 	for i := range c.Places {
 		if err := os.MkdirAll(c.Places[i].Path, 0o700); err != nil {
 			c.Places[i].Error = err.Error()
 		}
 	}
 	return c, nil
+}
+
+// indexes are what the package managers told about themselves.
+func indexes(l gateway.Learned) []indexCheckup {
+	var out []indexCheckup
+	for _, u := range l.Upstreams {
+		out = append(out, indexCheckup{Ecosystem: u.Ecosystem, URL: u.URL, Origin: u.Origin, Private: u.Private, Login: u.Auth != ""})
+	}
+	for _, n := range l.Notes {
+		out = append(out, indexCheckup{Ecosystem: n.Ecosystem, Note: n.Text})
+	}
+	return out
+}
+
+func (i indexCheckup) print(w io.Writer) {
+	if i.URL == "" {
+		fmt.Fprintf(w, "  – %-5s %s\n", i.Ecosystem, i.Note)
+		return
+	}
+	what := "from " + i.Origin
+	if i.Private {
+		what += ", a private address"
+	}
+	if i.Login {
+		what += ", with credentials"
+	}
+	fmt.Fprintf(w, "  ✓ %-5s %s (%s)\n", i.Ecosystem, i.URL, what)
 }
 
 func (c checkup) works() bool {
@@ -116,6 +157,10 @@ func (c checkup) print(w io.Writer) {
 			mark, path = "–", "not found"
 		}
 		fmt.Fprintf(w, "  %s %-8s %s (for %s)\n", mark, t.Name, path, t.For)
+	}
+	fmt.Fprintln(w, "\nPackage indexes, as their own clients name them")
+	for _, i := range c.Indexes {
+		i.print(w)
 	}
 	fmt.Fprintln(w, "\nFolders")
 	for _, p := range c.Places {
