@@ -38,8 +38,8 @@ func resolverFor(name string) resolver {
 		return (*scan).nodeModule
 	case "name":
 		return (*scan).plainName
-	case "local":
-		return (*scan).localOrNot
+	case "python-shadow":
+		return (*scan).pythonShadow
 	case "script":
 		return (*scan).scriptFile
 	case "header":
@@ -195,9 +195,13 @@ func (s *scan) plainName(m *match) string {
 	return "known"
 }
 
-// localOrNot tells a name of the user's own project from a foreign one.
-func (s *scan) localOrNot(m *match) string {
-	if s.isLocal(expand(m.rule.Key, m.vars)) {
+// pythonShadow tells a file of the user's own that hides a module of Python or
+// of a known package from one that merely is the user's own.
+func (s *scan) pythonShadow(m *match) string {
+	root, _, _ := strings.Cut(expand(m.rule.Key, m.vars), ".")
+	_, mapped := s.rules.importRow(root)
+	known := mapped || s.rules.stdlib(root, s.in.Python) == stdPresent || s.rules.list("pypi").has(root)
+	if known && s.isLocal(root) {
 		return "local"
 	}
 	return "other"

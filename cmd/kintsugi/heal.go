@@ -212,6 +212,10 @@ func newHealAdd() *cobra.Command {
 		Short: "Add a manifest to your own rules, which win over the built-in ones",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := freeManifest(args[0])
+			if err != nil {
+				return err
+			}
 			_, own, err := withManifest(args[0])
 			if err != nil {
 				return err
@@ -219,25 +223,30 @@ func newHealAdd() *cobra.Command {
 			if len(own) == 0 {
 				return fmt.Errorf("%s changes no rule: there is nothing to add", args[0])
 			}
-			return addManifest(cmd.OutOrStdout(), args[0])
+			return addManifest(cmd.OutOrStdout(), args[0], to)
 		},
 	}
 }
 
-func addManifest(w io.Writer, path string) error {
+// freeManifest is where a manifest of the user's goes; it is not replaced.
+func freeManifest(path string) (string, error) {
 	places, err := findPlaces()
 	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return plainOpenError(path, err)
+		return "", err
 	}
 	to := filepath.Join(places.config, "manifests", filepath.Base(path))
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%s is there already: remove it first", to)
+		return "", fmt.Errorf("%s is there already: remove it first", to)
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return "", err
+	}
+	return to, nil
+}
+
+func addManifest(w io.Writer, path, to string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return plainOpenError(path, err)
 	}
 	if err := writeText(to, string(text)); err != nil {
 		return err

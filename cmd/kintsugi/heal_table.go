@@ -197,7 +197,7 @@ func (l *lab) close() { _ = os.RemoveAll(l.dir) }
 // run runs one program in a fresh folder and judges the events of its session.
 func (l *lab) run(ctx context.Context, p programs.Program, limit time.Duration) (row, error) {
 	dir := filepath.Join(l.dir, "programs", p.Name)
-	if err := p.Write(dir, writeText); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), p.Write(dir, writeText)); err != nil {
 		return row{}, err
 	}
 	// What an earlier run of the program needed must not help this one.
