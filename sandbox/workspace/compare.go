@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"iter"
+	"strings"
 
 	"kintsugi/sandbox/workspace/beneath"
 )
@@ -12,6 +13,8 @@ type Comparison struct {
 	top   int // how many trees of s are the newer side
 	base  bases
 	guard checker
+	// repositories remembers which directories git takes for repositories.
+	repositories map[string]bool
 }
 
 // Compare holds the checkpoint id against the project as it is now.
@@ -78,10 +81,56 @@ func (c *Comparison) judge(ch *Change) (err error) {
 		return nil
 	}
 	c.guard.mark(ch)
+	if ch.Held == "" && c.inRepository(ch.Path) {
+		ch.Held = "git: configuration and hooks of a repository without a work tree"
+	}
 	if c.base != nil {
 		ch.Conflict, err = c.base.conflict(c.s, *ch)
 	}
 	return err
+}
+
+// inRepository says whether path is the configuration or a hook of a directory
+// that git takes for a repository of its own.
+func (c *Comparison) inRepository(path string) bool {
+	parts := strings.Split(fold(path), "/")
+	for i, part := range parts {
+		obeyed := part == "hooks" || i == len(parts)-1 && strings.HasPrefix(part, "config") || part == "info" || part == "modules"
+		if obeyed && c.repository(prefix(path, i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// prefix gives the first n components of path with their slashes.
+func prefix(path string, n int) string {
+	end := 0
+	for range n {
+		end += strings.IndexByte(path[end:], '/') + 1
+	}
+	return path[:end]
+}
+
+// repository looks at one directory, named with its final slash.
+func (c *Comparison) repository(dir string) bool {
+	is, known := c.repositories[dir]
+	if known {
+		return is
+	}
+	kind := func(name string) beneath.Kind {
+		n, err := c.s.resolve(dir + name)
+		if err != nil {
+			return beneath.Absent
+		}
+		return n.Kind
+	}
+	is = kind("HEAD") != beneath.Absent && kind("objects") == beneath.Directory && kind("refs") == beneath.Directory
+	if c.repositories == nil {
+		c.repositories = map[string]bool{}
+	}
+	c.repositories[dir] = is
+	return is
 }
 
 // Diff reads both sides of a change of this comparison.
