@@ -214,7 +214,7 @@ func printReport(w io.Writer, rep workspace.Report) {
 		verb = "would apply"
 	}
 	for _, line := range rep.Recovered {
-		fmt.Fprintf(w, "finished an interrupted apply: %s\n", line)
+		fmt.Fprintln(w, line)
 	}
 	printList(w, verb, rep.Applied)
 	printList(w, "conflict", rep.Conflicts)
