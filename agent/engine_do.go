@@ -51,6 +51,8 @@ type Engine struct {
 	Config
 	env   *environment
 	facts *discover.Facts // nil until they are asked for
+	// wishes numbers the remedies that somebody asked for.
+	wishes int
 }
 
 // NewEngine makes an engine with an empty environment.

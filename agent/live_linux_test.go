@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -30,8 +31,10 @@ func TestLiveLoop(t *testing.T) {
 
 func liveLoop(b *bench, server *modeltest.Live, name string) *agent.Loop {
 	l := b.loop(model.NewOllama(server.Host, nil))
-	l.Name, l.Tools = name, tool.All()[:2]
-	l.Tools = append(l.Tools, tool.All()[7])
+	l.Name = name
+	l.Tools = slices.DeleteFunc(tool.All(), func(t model.Tool) bool {
+		return !slices.Contains([]string{tool.RunCode, tool.RunShell, tool.Finish}, t.Name)
+	})
 	l.Budget = agent.Budget{Steps: 3, Time: 4 * time.Minute, Window: 4096}
 	return l
 }

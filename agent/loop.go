@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"kintsugi/agent/event"
@@ -63,6 +64,9 @@ type Loop struct {
 	// finds them out before the first task.
 	Facts    string
 	Discover func(ctx context.Context) (string, error)
+	// Request, when set, installs what the model asks for in a few words, as
+	// far as the policy lets it, and tells how it went; *Engine has one.
+	Request func(ctx context.Context, step int, words string) (string, error)
 	// Saved, when set, names the current checkpoint and its parent, so that
 	// files that tools write are checkpoints in the log too.
 	Saved func() (id, parent string)
@@ -144,7 +148,7 @@ func (l *Loop) Forget() { l.talk = talk{} }
 func (l *Loop) defaults() {
 	l.Budget = l.Budget.withDefaults()
 	if l.Tools == nil {
-		l.Tools = tool.All()
+		l.Tools = slices.DeleteFunc(tool.All(), func(t model.Tool) bool { return t.Name == tool.Install && l.Request == nil })
 	}
 	if l.Now == nil {
 		l.Now = time.Now

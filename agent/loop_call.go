@@ -33,8 +33,11 @@ func (t *task) call(ctx context.Context, c model.Call, more bool) (done bool, er
 		return false, t.repeat(c, p.ok)
 	}
 	t.repeats = 0
-	if tool.Runs(c.Name) {
+	switch {
+	case tool.Runs(c.Name):
 		return false, t.file(c, args, key)
+	case c.Name == tool.Install:
+		return false, t.install(ctx, c, args["packages"], key)
 	}
 	return false, t.run(ctx, c, args, key)
 }
@@ -189,6 +192,19 @@ func (t *task) failed(c model.Call, out Outcome) error {
 	}
 	t.failure = f.What
 	return t.tell(c, t.l.prompt("failure.md", f), false)
+}
+
+// install asks for packages on the model's behalf.
+func (t *task) install(ctx context.Context, c model.Call, words, key string) error {
+	if err := t.l.log(event.Call{Step: t.step, Tool: "install", Text: harmless(words), Origin: "model"}); err != nil {
+		return err
+	}
+	text, err := t.l.Request(ctx, t.step, words)
+	if err != nil {
+		return err
+	}
+	t.note(key, true)
+	return t.tell(c, text, true)
 }
 
 // unfence takes a program out of the fence that a model put around it.

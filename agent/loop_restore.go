@@ -56,6 +56,8 @@ func recalled(c event.Call) model.Call {
 		return model.Call{Name: tool.EditFile, Args: map[string]any{"path": path, "change": body}}
 	case "list":
 		return model.Call{Name: tool.ListFiles, Args: map[string]any{"path": path}}
+	case "install":
+		return model.Call{Name: tool.Install, Args: map[string]any{"packages": text}}
 	case "search":
 		return model.Call{Name: tool.Search, Args: map[string]any{"text": text}}
 	}

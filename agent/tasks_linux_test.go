@@ -202,7 +202,7 @@ func (b *bench) loop(p model.Provider) *agent.Loop {
 	}
 	return &agent.Loop{
 		Engine: doer, Model: p, Name: "player", Log: b.log, Desk: tool.Desk{Files: b.tree, Root: "/work"},
-		Facts: "Python 3.11, Node 20, Bash", Budget: agent.Budget{Steps: 12, Time: 2 * time.Minute}, Saved: b.tree.Saved,
+		Facts: "Python 3.11, Node 20, Bash", Budget: agent.Budget{Steps: 12, Time: 2 * time.Minute}, Saved: b.tree.Saved, Request: b.engine.Request,
 	}
 }
 

@@ -27,6 +27,7 @@ const (
 	EditFile  = "edit_file"
 	ListFiles = "list_files"
 	Search    = "search"
+	Install   = "install_package"
 	Finish    = "finish"
 )
 
@@ -104,6 +105,7 @@ var aliases = map[string][]string{
 	"new":       {"new_text", "new_string", "replace", "replacement"},
 	"text":      {"query", "pattern", "q", "term", "keyword"},
 	"answer":    {"result", "text", "response", "final_answer", "message", "summary", "output"},
+	"packages":  {"package", "name", "names", "what", "command"},
 	"from_line": {"start", "start_line", "line", "offset"},
 }
 

@@ -38,7 +38,7 @@ func TestDataIsWhole(t *testing.T) {
 			}
 		}
 	}
-	want := []string{RunCode, RunShell, ReadFile, WriteFile, EditFile, ListFiles, Search, Finish}
+	want := []string{RunCode, RunShell, ReadFile, WriteFile, EditFile, ListFiles, Search, Install, Finish}
 	if d := cmp.Diff(want, names); d != "" {
 		t.Error(d)
 	}

@@ -123,6 +123,9 @@ func (o askOptions) open(ctx context.Context, text string) (*session, error) {
 func (o askOptions) work(ctx context.Context, s *session, p model.Provider, name, task string) error {
 	show := o.watcher()
 	s.log.watch(show.show)
+	if err := s.useEnvironment(ctx, o.box.environment); err != nil {
+		return errors.Join(s.end(exitOwn, err.Error()), exitError{exitOwn, err})
+	}
 	loop := s.loop()
 	loop.Model, loop.Name = p, name
 	loop.Budget = agent.Budget{Steps: o.steps, Time: max(o.box.timeout, 0)}

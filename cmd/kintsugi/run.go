@@ -84,6 +84,9 @@ func run(ctx context.Context, o runOptions, args []string, command bool) error {
 	call.File = s.inBox(call.File)
 	call.Sink = o.sink()
 	s.log.watch(o.watcher())
+	if err := s.useEnvironment(ctx, o.box.environment); err != nil {
+		return errors.Join(s.end(exitOwn, err.Error()), exitError{exitOwn, err})
+	}
 	out, err := s.step(ctx, call)
 	if err != nil {
 		return errors.Join(s.end(exitOwn, err.Error()), exitError{exitOwn, err})
@@ -157,6 +160,8 @@ type boxOptions struct {
 	exempt     []string
 	bestEffort bool
 	env        []string
+	// environment is the name of a manifest, made by kintsugi env.
+	environment string
 }
 
 func (o *boxOptions) flags(cmd *cobra.Command) {
@@ -171,6 +176,7 @@ func (o *boxOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.cooldown, "cooldown", 7, "leave out releases younger than this many days, where the index tells (0: take any)")
 	f.StringSliceVar(&o.exempt, "cooldown-exempt", nil, "package names whose releases may be of any age")
 	f.BoolVar(&o.bestEffort, "best-effort", false, "run although this machine cannot enforce every limit")
+	f.StringVar(&o.environment, "environment", "", "what the boxes have: an environment made with kintsugi env")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "pass a variable into the box: NAME or NAME=value")
 }
 

@@ -117,7 +117,7 @@ func (s *session) show(ctx context.Context, o workbenchOptions, c *controller, f
 func (s *session) loop() *agent.Loop {
 	return &agent.Loop{
 		Engine: s.engine, Log: s.log, Desk: tool.Desk{Files: s.store.tree, Root: s.project.Path},
-		NextStep: s.nextStep, Discover: s.discover, Saved: s.store.tree.Saved,
+		NextStep: s.nextStep, Discover: s.discover, Saved: s.store.tree.Saved, Request: s.engine.Request,
 	}
 }
 
@@ -130,6 +130,9 @@ func (s *session) discover(ctx context.Context) (string, error) {
 // begin looks for a model, and plays a lesson when one is asked for or there
 // is no model.
 func (c *controller) begin(ctx context.Context, o workbenchOptions) error {
+	if err := c.s.useEnvironment(ctx, o.box.environment); err != nil {
+		return err
+	}
 	found := c.findModel(ctx, o.model)
 	name := o.lesson
 	if name == "" && found != nil {
