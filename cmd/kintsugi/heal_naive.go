@@ -35,7 +35,7 @@ func naiveRules() []naiveRule {
 		{"maven", `package ([\w.]+) does not exist`},
 		{"apt", `fatal error: (\S+): No such file`},
 		{"apt", `cannot find -l([\w+.-]+)`},
-		{"apt", `cannot open shared object file.*?(lib\w+\.so)`},
+		{"apt", `(lib[\w.+-]+\.so[\w.]*): cannot open shared`},
 		{"apt", `No such file or directory: '([\w+-]+)'`},
 		{"apt", `spawnSync (\S+) ENOENT`},
 		{"apt", `([\w.+-]+): (?:command )?not found`},
