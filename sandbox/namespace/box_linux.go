@@ -86,13 +86,11 @@ func (b *box) startCold(ctx context.Context, v *view) error {
 	if err := b.occupy(v.parts); err != nil {
 		return err
 	}
-	program := coldPlan(b.host, &b.spec, b.limits, v, b.slot.group)
-	more := append(b.slot.group.joins(b.limits), b.sources.fds...)
-	err = b.launch(program, [3]int{b.in.theirs, b.out.theirs, b.errOut.theirs}, more...)
-	b.give()
-	if err != nil {
-		return err
+	program := coldPlan(b.host, &b.spec, b.limits, v, b.slot)
+	if err := b.launch(program, [3]int{b.in.theirs, b.out.theirs, b.errOut.theirs}, b.sources.fds...); err != nil {
+		return fmt.Errorf("starting a box: %w", err)
 	}
+	b.give()
 	return b.await(ctx, b.awaited())
 }
 
@@ -105,8 +103,8 @@ func (b *box) occupy(parts []part) error {
 	if err := makeWorks(b.works); err != nil {
 		return err
 	}
-	b.sources.users = int(b.slot.users.Fd())
 	if b.host.privileged {
+		b.sources.users = int(b.slot.maker.users.Fd())
 		if err := b.sources.open(parts); err != nil {
 			return err
 		}
@@ -283,6 +281,7 @@ func exitOf(status syscall.WaitStatus, result *sandbox.Result) {
 // judge says which limit ended the run, if one did.
 func (b *box) judge(result *sandbox.Result, ended bool, a account) {
 	result.Usage.Memory = max(result.Usage.Memory, a.peak)
+	b.slot.spent = a.starved
 	result.OutputDropped = b.meter.Dropped()
 	if !ended {
 		result.Signal, result.ExitCode = "SIGKILL", 128+int(unix.SIGKILL)
@@ -324,7 +323,7 @@ func (b *box) Usage() sandbox.Usage {
 		return sample(b.pid)
 	}
 	u := g.usage()
-	u.Processes = max(0, u.Processes-1) // without init
+	u.Processes = max(0, u.Processes-ownProcesses)
 	if u.CPU == 0 {
 		u.CPU = sample(b.pid).CPU
 	}

@@ -270,6 +270,9 @@ func (g *group) file(v1, v2 string) string {
 	return v1
 }
 
+// ownProcesses are ours in a group: the slot's maker and the box's init.
+const ownProcesses = 2
+
 // settings are the limits as files. Swap is closed: what does not fit into
 // memory is not moved to disk. Version 1 wants memory and swap together never
 // below memory alone, so that goes out of the way first.
@@ -283,7 +286,7 @@ func (g *group) settings(l sandbox.Limits) []setting {
 	}
 	processes := "max"
 	if l.Processes > 0 {
-		processes = strconv.Itoa(l.Processes + 1) // init is one
+		processes = strconv.Itoa(l.Processes + ownProcesses)
 	}
 	const period = 100_000 // microseconds
 	quota := number(int64(l.CPUs * period))
@@ -314,15 +317,14 @@ func writeFile(path, value string) error {
 	}
 }
 
-// joins are the files that a process writes to, to join the group. The share
-// of the processor is joined only by a box that has a limited one.
-func (g *group) joins(l sandbox.Limits) []int {
+// joins are the files that a process writes to, to join the group.
+func (g *group) joins() []int {
 	if g == nil {
 		return nil
 	}
 	var out []int
 	for _, controller := range controllers {
-		if fd, open := g.procs[controller]; open && (controller != "cpu" || l.CPUs > 0) {
+		if fd, open := g.procs[controller]; open {
 			out = append(out, fd)
 		}
 	}

@@ -19,11 +19,8 @@ import (
 type cradle struct {
 	slot   *slot
 	status link
-	// life is a pipe that the box reads the end of when we are gone.
-	life, lifeTheirs int
 
 	pid   int // init, as the host counts
-	first int // the process that made init, until it is reaped
 	mu    sync.Mutex
 	pidfd int
 
@@ -34,36 +31,30 @@ type cradle struct {
 	base    uint32
 }
 
-// newCradle makes the channels.
+// newCradle makes the status channel.
 func newCradle(s *slot) (*cradle, error) {
-	c := &cradle{slot: s, pidfd: -1, life: -1, lifeTheirs: -1, base: launch.Base}
+	c := &cradle{slot: s, pidfd: -1}
 	var err error
-	if c.status, err = newChannel(); err == nil {
-		c.life, c.lifeTheirs, err = newLifeLine()
-	}
-	if err != nil {
-		c.discard()
-		return nil, err
-	}
-	return c, nil
+	c.status, err = newChannel()
+	return c, err
 }
 
-// launch starts the program with three streams and further descriptors.
-func (c *cradle) launch(p *launch.Program, streams [3]int, more ...int) error {
-	image, err := compile(p, "box")
-	if err != nil {
-		return err
-	}
-	defer unix.Close(image)
+// launch has the slot's maker make the box, with three streams and open trees.
+func (c *cradle) launch(p *launch.Program, streams [3]int, trees ...int) (err error) {
 	c.program = p
-	files := append([]int{streams[0], streams[1], streams[2], c.status.theirs, c.lifeTheirs, int(c.slot.users.Fd()), image, int(c.slot.lease.Fd())}, more...)
-	c.first, err = spawn(fdImage, files)
-	c.status.give()
-	closeFD(&c.lifeTheirs)
-	if err != nil {
-		return fmt.Errorf("starting a box: %w", err)
+	fds := append([]int{streams[0], streams[1], streams[2], c.status.theirs}, trees...)
+	c.base, err = sendOrder(c.slot.maker.control.ours, orderControl, p, fds)
+	if err == nil {
+		c.status.give()
 	}
-	return nil
+	return err
+}
+
+// order sends a warm box its program and descriptors.
+func (c *cradle) order(p *launch.Program, fds []int) (err error) {
+	c.program = p
+	c.base, err = sendOrder(c.status.ours, warmControl, p, fds)
+	return err
 }
 
 // awaiting is what reports may be waited for, and what is done with those
@@ -122,10 +113,6 @@ func (c *cradle) born(pid int, then func() error) (err error) {
 	if c.pidfd, err = unix.PidfdOpen(pid, 0); err != nil {
 		return fmt.Errorf("watching a box: %w", err)
 	}
-	if c.first != 0 {
-		reap(c.first)
-		c.first = 0
-	}
 	return then()
 }
 
@@ -150,13 +137,7 @@ func (c *cradle) bury() unix.Rusage {
 
 // discard ends the box, whatever state it is in.
 func (c *cradle) discard() {
-	closeFD(&c.life)
-	closeFD(&c.lifeTheirs)
 	c.status.close()
-	if c.first != 0 {
-		reap(c.first)
-		c.first = 0
-	}
 	if c.pid != 0 {
 		c.kill()
 		c.bury()

@@ -71,7 +71,7 @@ func TestFailedStepIsNamed(t *testing.T) {
 	p.Note("opening the moon")
 	p.Call(unix.SYS_OPENAT)
 	c := scripted(t, sent(reportFailed, uint32(unix.EACCES), binary.LittleEndian.AppendUint32(nil, launch.Base+64+64)...), sent(reportStarted, 0))
-	c.program = p
+	c.program, c.base = p, launch.Base
 	err := c.await(t.Context(), waiting(reportStarted))
 	if !errors.Is(err, unix.EACCES) || err.Error() != "making a box: opening the moon (openat): permission denied" {
 		t.Fatalf("got %v", err)

@@ -211,9 +211,9 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each slot keeps its lease, its name space and its group's files; /dev/null
-	// stays.
-	if now := openFiles(t); now > before+8*len(s.free)+1+3 {
+	// Each slot keeps its lease, its maker and its group's files; /dev/null and
+	// the life line stay.
+	if now := openFiles(t); now > before+9*len(s.free)+3+3 {
 		t.Errorf("%d descriptors before, %d after, %d slots", before, now, len(s.free))
 	}
 	if err := r.Close(); err != nil {

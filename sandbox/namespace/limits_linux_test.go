@@ -272,7 +272,7 @@ func TestRequire(t *testing.T) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	a := newRuntime(t).Probe(context.Background())
-	if !a.OK || len(a.Report) != 12 {
+	if !a.OK || len(a.Report) != 13 {
 		t.Fatalf("got %+v", a)
 	}
 	if os.Geteuid() == 0 && a.Report.Find(sandbox.PromiseMemory).Strength != sandbox.KernelEnforced {

@@ -78,7 +78,7 @@ func (p *plan) processes() int64 {
 	if p.group.counts("pids") {
 		return int64(p.limits.Processes) + 32
 	}
-	return int64(p.limits.Processes) + 1
+	return int64(p.limits.Processes) + ownProcesses
 }
 
 // data is the limit of one process's memory where no control group counts all

@@ -112,16 +112,15 @@ func (p *pool) warm(c *cradle) error {
 	if err != nil {
 		return err
 	}
-	open := sources{users: int(c.slot.users.Fd())}
+	var open sources
 	defer open.close()
 	if h.privileged {
+		open.users = int(c.slot.maker.users.Fd())
 		if err := open.open(v.parts); err != nil {
 			return err
 		}
 	}
-	program := warmPlan(h, v, c.slot.group)
-	more := append(c.slot.group.joins(sandbox.DefaultLimits), open.fds...)
-	if err := c.launch(program, [3]int{null, null, null}, more...); err != nil {
+	if err := c.launch(warmPlan(h, v, c.slot), [3]int{null, null, null}, open.fds...); err != nil {
 		return err
 	}
 	noted := func() error { return c.slot.write(p.slots.host.lease(c.pid)) }
@@ -167,7 +166,7 @@ func (b *box) startWarm(ctx context.Context, v *view) (bool, error) {
 	if err := b.occupy(more); err != nil {
 		return true, err
 	}
-	program := orderPlan(b.host, &b.spec, b.limits, more, v.parts, b.slot.group)
+	program := orderPlan(b.host, &b.spec, b.limits, more, v.parts, b.slot)
 	if err := b.order(program, append([]int{b.in.theirs, b.out.theirs, b.errOut.theirs}, b.sources.fds...)); err != nil {
 		b.sources.close()
 		b.slots.pool.release(b.cradle)

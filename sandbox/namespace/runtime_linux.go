@@ -44,7 +44,11 @@ func New(o Options) *Runtime {
 		if err != nil {
 			return nil, err
 		}
-		s := &slots{host: h, groups: c, common: plain.parts}
+		s, err := newSlots(h, c)
+		if err != nil {
+			return nil, err
+		}
+		s.common = plain.parts
 		s.pool = newPool(r, s, o.Warm)
 		r.open.Store(s)
 		return s, nil

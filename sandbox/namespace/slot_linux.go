@@ -1,14 +1,9 @@
 package namespace
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"sync"
-
-	"golang.org/x/sys/unix"
-
-	"kintsugi/sandbox/namespace/launch"
 )
 
 const (
@@ -22,15 +17,16 @@ const (
 )
 
 // slot is a place for one live box: a number that no other process uses (a
-// locked file says so), with the user name space that belongs to it. A slot
-// serves one box after another, never two at once.
+// locked file says so), the control group and the maker that belong to it. A
+// slot serves one box after another, never two at once.
 type slot struct {
 	number int
 	lease  *os.File
-	users  *os.File // the user name space
 	group  *group
+	maker  *maker
 
-	written int // bytes in the lease file
+	written int  // bytes in the lease file
+	spent   bool // the last box's memory was
 }
 
 // slots hands out slots.
@@ -39,6 +35,9 @@ type slots struct {
 	groups *cgroups
 	pool   *pool
 	common []part // what every box has
+	// life is a pipe that all our processes read: its end says that we are
+	// gone. Nothing is ever written.
+	life, lifeTheirs int
 
 	mu   sync.Mutex
 	free []*slot
@@ -51,7 +50,7 @@ func (s *slots) get() (*slot, error) {
 		got := s.free[n-1]
 		s.free = s.free[:n-1]
 		s.mu.Unlock()
-		return got, nil
+		return got, s.revive(got)
 	}
 	s.mu.Unlock()
 	return s.open()
@@ -70,8 +69,8 @@ func (s *slots) open() (*slot, error) {
 		return nil, err
 	}
 	made := &slot{number: number, lease: lease}
-	if made.users, err = s.host.newUsers(number); err == nil {
-		made.group, err = s.groups.open(s.host.groupPrefix(number) + "box")
+	if made.group, err = s.groups.open(s.host.groupPrefix(number) + "box"); err == nil {
+		made.maker, err = s.newMaker(made)
 	}
 	if err != nil {
 		made.close()
@@ -80,12 +79,26 @@ func (s *slots) open() (*slot, error) {
 	return made, nil
 }
 
+// revive gives a slot a new maker if the old one was killed: the kernel does
+// that when a box's memory is spent.
+func (s *slots) revive(slot *slot) error {
+	if !slot.spent && slot.maker.alive() {
+		return nil
+	}
+	slot.maker.close()
+	fresh, err := s.newMaker(slot)
+	if err != nil {
+		slot.close()
+		return err
+	}
+	slot.maker, slot.spent = fresh, false
+	return nil
+}
+
 // close gives the slot up and removes its traces.
 func (s *slot) close() {
+	s.maker.close()
 	s.group.remove()
-	if s.users != nil {
-		s.users.Close()
-	}
 	os.Remove(s.lease.Name())
 	s.lease.Close()
 }
@@ -99,6 +112,14 @@ func (s *slots) close() {
 	for _, f := range free {
 		f.close()
 	}
+}
+
+// newSlots opens the life line.
+func newSlots(h *host, g *cgroups) (*slots, error) {
+	s := &slots{host: h, groups: g}
+	var err error
+	s.life, s.lifeTheirs, err = newLifeLine()
+	return s, err
 }
 
 func (s *slots) claim() (*os.File, int, error) {
@@ -118,126 +139,4 @@ func (s *slots) claim() (*os.File, int, error) {
 		}
 	}
 	return nil, 0, fmt.Errorf("%d boxes are alive; wait for some to end", maxSlots)
-}
-
-// userLimits are lowered in the box's user name space, so that what a program
-// uses up there still leaves most of it to the user outside. None of them
-// gives a box the right to make name spaces: it has no capability.
-var userLimits = []struct{ name, value string }{
-	{"max_user_namespaces", "0"},
-	{"max_inotify_instances", "32"},
-	{"max_inotify_watches", "16384"},
-	{"max_fanotify_groups", "0"},
-	{"max_fanotify_marks", "0"},
-}
-
-// newUsers makes a user name space. Its mapping is the caller's own id, or for
-// a privileged caller 65536 ids from the slot's range.
-func (h *host) newUsers(number int) (*os.File, error) {
-	report, err := fromBox()
-	if err != nil {
-		return nil, err
-	}
-	defer report.close()
-	mapped, err := toBox()
-	if err != nil {
-		return nil, err
-	}
-	defer mapped.close()
-	pid, err := h.spawnUsers(mapped.theirs, report.theirs)
-	if err != nil {
-		return nil, err
-	}
-	defer reap(pid)
-	defer mapped.ours.Close()
-	report.give()
-	mapped.give()
-	if err := await(report.ours); err != nil {
-		return nil, fmt.Errorf("user name space: %w", err)
-	}
-	if err := h.writeMaps(pid, number); err != nil {
-		return nil, fmt.Errorf("user name space mapping: %w", err)
-	}
-	if _, err := mapped.ours.Write([]byte{1}); err != nil {
-		return nil, err
-	}
-	if err := await(report.ours); err != nil {
-		return nil, fmt.Errorf("user name space limits: %w", err)
-	}
-	return os.Open(fmt.Sprintf("/proc/%d/ns/user", pid))
-}
-
-func (h *host) spawnUsers(in, out int) (int, error) {
-	image, err := compile(usersProgram(), "users")
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(image)
-	return spawn(2, []int{in, out, image})
-}
-
-// await reads the error number that a step of usersProgram reports.
-func await(r *os.File) error {
-	var word [4]byte
-	if _, err := r.Read(word[:]); err != nil {
-		return errors.New("it could not be made")
-	}
-	if errno := unix.Errno(word[0]) | unix.Errno(word[1])<<8; errno != 0 {
-		return errno
-	}
-	return nil
-}
-
-func (h *host) writeMaps(pid, number int) error {
-	base := firstID + number*idRange
-	uids := fmt.Sprintf("0 %d %d", base, idRange)
-	gids := uids
-	if !h.privileged {
-		uids, gids = fmt.Sprintf("%d %d 1", h.uid, h.uid), fmt.Sprintf("%d %d 1", h.gid, h.gid)
-		if err := writeProc(pid, "setgroups", "deny"); err != nil {
-			return err
-		}
-	}
-	if err := writeProc(pid, "uid_map", uids); err != nil {
-		return err
-	}
-	return writeProc(pid, "gid_map", gids)
-}
-
-func writeProc(pid int, name, value string) error {
-	f, err := os.OpenFile(fmt.Sprintf("/proc/%d/%s", pid, name), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteString(value)
-	return err
-}
-
-// usersProgram enters a new user name space, reports, waits for its mapping
-// (standard input), lowers the limits, reports and waits to be looked at. The
-// report is the error number on standard output.
-func usersProgram() *launch.Program {
-	p := launch.New()
-	fine := p.Word(0)
-	gone := p.Label()
-	p.Call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
-	p.Call(unix.SYS_WRITE, 1, fine.Addr(), 4)
-	buffer := p.Zero(8)
-	n := p.Call(unix.SYS_READ, 0, buffer, 1)
-	p.JumpIf(n, -1, 0, gone)
-	for _, l := range userLimits {
-		fd := p.Try(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/sys/user/"+l.name, unix.O_WRONLY)
-		p.Try(unix.SYS_WRITE, fd, l.value, len(l.value))
-		p.Try(unix.SYS_CLOSE, fd)
-	}
-	p.Call(unix.SYS_WRITE, 1, fine.Addr(), 4)
-	p.Call(unix.SYS_READ, 0, buffer, 1)
-	p.Bind(gone)
-	p.Call(unix.SYS_EXIT_GROUP, 0)
-	p.Bind(launch.Failed)
-	p.OnFail(launch.Next)
-	p.Call(unix.SYS_WRITE, 1, launch.LastErrno().Addr(), 4)
-	p.Call(unix.SYS_EXIT_GROUP, 1)
-	return p
 }

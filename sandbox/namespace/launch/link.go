@@ -117,6 +117,10 @@ func (p *Program) Absolute(base uint32, a Addr) Addr {
 	return Addr(uint32(resolve(uint64(a), opAddress(base, len(p.ops)))) | absolute)
 }
 
+// Address is where the program, which must be complete, has a label once it is
+// linked to base.
+func (p *Program) Address(l Label, base uint32) uint32 { return opAddress(base, p.labels[l]) }
+
 // OpIndex is the index of the operation at an address in a block linked to
 // base, and whether it lies in a block of n operations.
 func OpIndex(base, address uint32, n int) (int, bool) {

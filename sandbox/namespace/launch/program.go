@@ -127,10 +127,13 @@ func (p *Program) Jump(l Label) {
 	p.add(op{nr: opJumpIf, fail: l}, []any{0, 0, 0})
 }
 
-// Enter goes on with the first operation of the block at an address.
+// Enter goes on with the operation at an address, in another block.
 func (p *Program) Enter(address uint32) {
-	p.add(op{nr: opJumpIf, fail: Next, enter: opAddress(address, 0)}, []any{0, 0, 0})
+	p.add(op{nr: opJumpIf, fail: Next, enter: address}, []any{0, 0, 0})
 }
+
+// Entry is the address of the first operation of a block linked to base.
+func Entry(base uint32) uint32 { return opAddress(base, 0) }
 
 // JumpIf goes to l when c&mask equals value.
 func (p *Program) JumpIf(c Cell, mask, value int, l Label) {
