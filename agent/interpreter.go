@@ -96,8 +96,11 @@ func (e *Engine) candidates(globs []string, version string) []string {
 // shim shows the interpreter at path, and the folder that it lives in, to
 // boxes under its plain names. undo takes it back.
 func (e *Engine) shim(path string, names []string) (undo func()) {
-	env, mounts := e.Env, e.Project.Mounts
-	undo = func() { e.Env, e.Project.Mounts = env, mounts }
+	env, mounts, hide := e.Env, e.Project.Mounts, func() {}
+	undo = func() {
+		e.Env, e.Project.Mounts = env, mounts
+		hide()
+	}
 	dir := filepath.Join(e.SideDir, "interpreters", names[0])
 	if err := os.RemoveAll(dir); err != nil {
 		return undo
@@ -119,6 +122,7 @@ func (e *Engine) shim(path string, names []string) (undo func()) {
 		}
 	}
 	e.Project.Mounts = append(slices.Clone(mounts), show...)
+	hide = e.Installer.Show(show)
 	e.Env = sandbox.MergeEnv(env, "PATH="+shimDir+"/"+names[0]+":"+pathOf(env))
 	return undo
 }
