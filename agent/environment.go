@@ -26,11 +26,14 @@ func newEnvironment(limits sandbox.Limits) *environment {
 	}
 }
 
-// trees are the layers' directories, in an order that does not change.
-func (e *environment) trees() []string {
+// trees are the layers' directories, in an order that does not change, but
+// for the managers left out.
+func (e *environment) trees(without ...string) []string {
 	var out []string
 	for _, manager := range slices.Sorted(maps.Keys(e.layers)) {
-		out = append(out, e.layers[manager].Tree)
+		if !slices.Contains(without, manager) {
+			out = append(out, e.layers[manager].Tree)
+		}
 	}
 	return out
 }

@@ -225,7 +225,7 @@ func (e *Engine) installer(ctx context.Context, r *run, id string, req install.R
 		Step: r.call.Step, Remedy: id, Clean: func(p []byte) string { return inert.String(string(p)) }, Keep: 64 << 10,
 	})
 	defer words.Close()
-	req.Env, req.Layers, req.Workspace = e.env.env(e.Env), e.env.trees(), draft.Spec()
+	req.Env, req.Layers, req.Workspace = e.env.env(e.Env), e.env.trees(req.Manager), draft.Spec()
 	req.Output, req.Progress = words, e.progress(id)
 	return e.Installer.Install(ctx, req)
 }
