@@ -81,7 +81,8 @@ func storyModel(env *testscript.Env) error {
 }
 
 // storyCondition (stories are read one after the other) answers [boxes] (a sandbox works here) and [pip], [npm],
-// [apt] (the index of that manager can be reached).
+// [apt] (the index of that manager can be reached), [nonet] (a command can be
+// run where there is no network at all).
 func storyCondition(t *testing.T) func(string) (bool, error) {
 	reach := map[string]bool{}
 	return func(cond string) (bool, error) {
@@ -90,6 +91,12 @@ func storyCondition(t *testing.T) func(string) (bool, error) {
 			_, err := chooseRuntime(context.Background(), "auto")
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "story left out: %v\n", err)
+			}
+			return err == nil, nil
+		case "nonet":
+			err := exec.Command("unshare", "-n", "true").Run()
+			if err != nil {
+				fmt.Fprintf(os.Stderr, "stories without a network are left out: only root can take it away: %v\n", err)
 			}
 			return err == nil, nil
 		case "apt":
