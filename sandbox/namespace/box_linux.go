@@ -192,7 +192,7 @@ func (b *box) run(ctx context.Context) {
 	}
 	if b.in.ours != nil {
 		go func() {
-			io.Copy(b.in.ours, b.spec.Stdin)
+			_, _ = io.Copy(b.in.ours, b.spec.Stdin)
 			b.in.ours.Close()
 		}()
 	}
@@ -205,7 +205,7 @@ func (b *box) run(ctx context.Context) {
 	}
 	b.stop = context.AfterFunc(ctx, b.Kill)
 	b.waitOnce = sync.OnceValues(b.wait)
-	go b.waitOnce()
+	go func() { _, _ = b.waitOnce() }()
 }
 
 // Kill ends the whole process tree at once.
@@ -253,7 +253,7 @@ func (b *box) reports(result *sandbox.Result) bool {
 	for {
 		m, err := b.receive()
 		if errors.Is(err, os.ErrDeadlineExceeded) { // the context ended just when the program began
-			b.status.ours.SetReadDeadline(time.Time{})
+			_ = b.status.ours.SetReadDeadline(time.Time{})
 			continue
 		}
 		if err != nil {

@@ -135,8 +135,8 @@ func TestWorkspace(t *testing.T) { eachKind(t, testWorkspace) }
 func testWorkspace(t *testing.T, r *Runtime) {
 	project := files(t, map[string]string{"a": "A", "gone": "", "sub/b": "B"})
 	first := files(t, map[string]string{"a": "newer A"})
-	upper, work := t.TempDir(), t.TempDir()
-	work = filepath.Join(filepath.Dir(upper), "work")
+	upper := t.TempDir()
+	work := filepath.Join(filepath.Dir(upper), "work")
 	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -182,7 +182,7 @@ func handsDown(base string, enable bool) []string {
 	file := filepath.Join(base, "cgroup.subtree_control")
 	if enable {
 		for _, name := range controllers {
-			os.WriteFile(file, []byte("+"+name), 0)
+			_ = os.WriteFile(file, []byte("+"+name), 0)
 		}
 	}
 	text, err := os.ReadFile(file)
@@ -297,7 +297,7 @@ func (g *group) settings(l sandbox.Limits) []setting {
 	}
 	memory := number(l.Memory)
 	if g.now["memory.limit_in_bytes"] != memory {
-		g.set(setting{"memory", "memory.memsw.limit_in_bytes", unlimited, true})
+		_ = g.set(setting{"memory", "memory.memsw.limit_in_bytes", unlimited, true})
 	}
 	return []setting{{"memory", "memory.limit_in_bytes", memory, false}, {"memory", "memory.memsw.limit_in_bytes", memory, true},
 		{"pids", "pids.max", processes, false}, {"cpu", "cpu.cfs_quota_us", quota, l.CPUs <= 0}}

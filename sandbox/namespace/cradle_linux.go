@@ -69,7 +69,7 @@ type awaiting struct {
 // for, or until the box is gone after an operation failed. Two processes
 // report, so the birth may come after what init did.
 func (c *cradle) await(ctx context.Context, w awaiting) error {
-	stop := context.AfterFunc(ctx, func() { c.status.ours.SetReadDeadline(time.Now()) })
+	stop := context.AfterFunc(ctx, func() { _ = c.status.ours.SetReadDeadline(time.Now()) })
 	defer stop()
 	var failed error
 	var early []reported // the end may even come before the birth
@@ -121,7 +121,7 @@ func (c *cradle) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pidfd >= 0 {
-		unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0)
+		_ = unix.PidfdSendSignal(c.pidfd, unix.SIGKILL, nil, 0)
 	}
 }
 

@@ -166,7 +166,7 @@ func (s *slots) reclaim(all leases, n int) (sandbox.Reclaimed, error) {
 func (l leases) read(slot int) lease {
 	var got lease
 	if text, err := os.ReadFile(l.path(slot)); err == nil {
-		json.Unmarshal(text, &got)
+		_ = json.Unmarshal(text, &got)
 	}
 	return got
 }
@@ -215,7 +215,7 @@ func sweep(f *os.File, prefix string, c *cgroups) sandbox.Reclaimed {
 	text, err := os.ReadFile(f.Name())
 	var l lease
 	if err == nil && len(text) > 0 {
-		json.Unmarshal(text, &l) // a torn lease names nothing, but there was a box
+		_ = json.Unmarshal(text, &l) // a torn lease names nothing, but there was a box
 		got.Boxes = 1
 	}
 	got.Processes = c.kill(prefix)
@@ -229,7 +229,7 @@ func sweep(f *os.File, prefix string, c *cgroups) sandbox.Reclaimed {
 	}
 	clearWorks(works)
 	got.Directories = len(l.Own)
-	f.Truncate(0)
+	_ = f.Truncate(0)
 	return got
 }
 
@@ -248,7 +248,7 @@ func (l lease) kill() int {
 		return 0
 	}
 	const patience = 2 * time.Second
-	unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
+	_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(patience.Milliseconds()))
 	return 1
 }
 
@@ -295,7 +295,7 @@ func killGroup(dir string) int {
 	}
 	for _, word := range pids {
 		if pid, err := strconv.Atoi(word); err == nil && pid > 1 {
-			unix.Kill(pid, unix.SIGKILL)
+			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
 	return len(pids)

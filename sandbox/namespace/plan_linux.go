@@ -63,6 +63,7 @@ func coldPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, s *sl
 func warmPlan(h *host, v *view, s *slot) *launch.Program {
 	p := newPlan(h, sandbox.DefaultLimits, s.group)
 	p.common(v, sandbox.NetworkNone, s.maker.back)
+	p.needScratch()
 	p.mapOrders(warmControl)
 	p.send(p.report(reportReady), 8)
 	p.receive(warmControl)
@@ -84,6 +85,7 @@ func (p *plan) common(v *view, network sandbox.Network, back uint32) {
 func orderPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, parts, all []part, s *slot) *launch.Program {
 	p := newPlan(h, limits, s.group)
 	p.handle = func(n int) launch.Cell { return arrived(warmControl, fdErr+n) }
+	p.hidden = true // a warm box has its scratch space
 	p.Note("taking the streams")
 	for fd := fdIn; fd <= fdErr; fd++ {
 		p.Call(unix.SYS_DUP3, arrived(warmControl, fd), fd, 0)

@@ -72,7 +72,7 @@ func gather() signs {
 		s.kernel = unix.ByteSliceToString(name.Release[:])
 	}
 	var major, minor int
-	fmt.Sscanf(s.kernel, "%d.%d", &major, &minor)
+	_, _ = fmt.Sscanf(s.kernel, "%d.%d", &major, &minor)
 	s.oldKernel = major < 5 || major == 5 && minor < 12
 	s.wsl1 = strings.HasSuffix(s.kernel, "-Microsoft")
 	return s

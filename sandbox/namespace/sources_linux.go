@@ -68,7 +68,7 @@ func (s *sources) layer(t *tree) error {
 		return err
 	}
 	t.handle = len(s.fds)
-	s.mapOwner(fd, t.path)
+	_ = s.mapOwner(fd, t.path)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func private(pid int) int64 {
 		return 0
 	}
 	var size, resident, shared int64
-	fmt.Sscan(string(text), &size, &resident, &shared)
+	_, _ = fmt.Sscan(string(text), &size, &resident, &shared)
 	return (resident - shared) * int64(os.Getpagesize())
 }
 

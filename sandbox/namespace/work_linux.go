@@ -40,7 +40,7 @@ func clearWorks(works []workDir) {
 	for _, w := range works {
 		inner := filepath.Join(w.path, "work")
 		if os.Remove(inner) != nil {
-			os.Chmod(inner, 0o700)
+			_ = os.Chmod(inner, 0o700)
 			os.RemoveAll(inner)
 		}
 		if w.own {

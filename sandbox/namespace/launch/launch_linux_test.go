@@ -3,6 +3,7 @@ package launch
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -112,7 +113,7 @@ func TestLinkRefusesUnboundLabels(t *testing.T) {
 	p := New()
 	p.Bind(Failed)
 	p.Jump(p.Label())
-	if _, err := p.Link(Base); err != errUnbound {
+	if _, err := p.Link(Base); !errors.Is(err, errUnbound) {
 		t.Fatalf("got %v", err)
 	}
 	q := New()
