@@ -114,16 +114,28 @@ func (r Result) OK() bool { return r.Reason == Finished }
 // ctx's when it was cancelled, else Kintsugi's own failure.
 func (l *Loop) Task(ctx context.Context, text string) (Result, error) {
 	l.defaults()
-	t := &task{l: l, text: text, began: l.Now(), ran: map[string]*past{}, fails: map[string]int{}}
 	if err := l.log(event.Task{Text: text}); err != nil {
 		return Result{Reason: Broken}, err
 	}
+	return l.work(ctx, text, func() { l.talk.task(l.systemPrompt(), text) })
+}
+
+// Continue goes on with the task that a restored session was cut off in, from
+// its last complete step.
+func (l *Loop) Continue(ctx context.Context, text string) (Result, error) {
+	l.defaults()
+	return l.work(ctx, text, func() { l.talk.again(l.systemPrompt(), text) })
+}
+
+// work takes turns until the task is over; begin prepares the conversation.
+func (l *Loop) work(ctx context.Context, text string, begin func()) (Result, error) {
+	t := &task{l: l, text: text, began: l.Now(), ran: map[string]*past{}, fails: map[string]int{}}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.Budget.Time, errTimeSpent)
 	defer cancel()
 	if err := l.prepare(ctx); err != nil {
 		return t.fail(err)
 	}
-	l.talk.task(l.systemPrompt(), text)
+	begin()
 	for {
 		if why := t.spent(); why != "" {
 			return t.stop(SpentOut, why)

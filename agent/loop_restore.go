@@ -68,6 +68,8 @@ func recalled(c event.Call) model.Call {
 func ended(st *event.Step) string {
 	out := strings.TrimSpace(lastOutput(st))
 	switch {
+	case (st.Cut || !st.Done) && st.Checkpoint != nil:
+		return "(stopped right after it; its changes are kept) " + out
 	case st.Cut || !st.Done:
 		return "(stopped in the middle; its changes were dropped) " + out
 	case !st.OK:

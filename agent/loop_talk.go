@@ -33,6 +33,17 @@ func (k *talk) task(system, text string) {
 	k.add(model.Message{Role: model.User, Text: text})
 }
 
+// again goes on with a task that the conversation has already; it begins the
+// task when the conversation has not come that far.
+func (k *talk) again(system, text string) {
+	if len(k.messages) == 0 || k.messages[k.taskAt].Role != model.User {
+		k.task(system, text)
+		return
+	}
+	k.messages[0] = model.Message{Role: model.System, Text: system}
+	k.squeeze = 0
+}
+
 func (k *talk) add(m model.Message) { k.messages = append(k.messages, m) }
 
 // learn compares the server's count with ours.

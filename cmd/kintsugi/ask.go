@@ -28,6 +28,8 @@ type askOptions struct {
 	quiet bool
 	json  bool
 	apply bool
+	// resume is the session to go on with.
+	resume string
 }
 
 // Exit codes of kintsugi ask besides exitOwn.
@@ -60,6 +62,7 @@ when there is no model or Kintsugi itself failed.`,
 	f.BoolVar(&o.think, "think", false, "let the model think before it speaks, when it can; slower, and better at puzzles than at tools")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing but the answer")
 	f.BoolVar(&o.json, "json", false, "print the events of the session, one JSON object a line, instead of the answer")
+	f.StringVar(&o.resume, "resume", "", "go on with this session; without a task, with the one it was cut off in")
 	f.BoolVar(&o.apply, "apply", false, "take the changes over into your project when the task is solved")
 	return cmd
 }
@@ -78,7 +81,7 @@ func (o askOptions) run(ctx context.Context, text string) error {
 	if strings.TrimSpace(text) == "" {
 		text, in = string(in), nil
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" && o.resume == "" {
 		return errors.New(`nothing to do: name a task, as in: kintsugi ask "plot sales.csv by month"`)
 	}
 	p, name, err := onTerminal().model(ctx, o.model)
@@ -116,14 +119,14 @@ func (o askOptions) open(ctx context.Context, text string) (*session, error) {
 		in := &console{src: os.Stdin}
 		ask = func(ctx context.Context, q event.Ask) (string, bool) { return askFrom(ctx, q, in.line) }
 	}
-	return openSession(ctx, sessionOptions{box: box, title: oneLine(text), ask: ask})
+	return openSession(ctx, sessionOptions{box: box, title: oneLine(text), ask: ask, resume: o.resume})
 }
 
 // work lets the model solve the task, and shows how and what came of it.
 func (o askOptions) work(ctx context.Context, s *session, p model.Provider, name, task string) error {
 	show := o.watcher()
 	s.log.watch(show.show)
-	if err := s.useEnvironment(ctx, o.box.environment); err != nil {
+	if err := s.useEnvironment(ctx, s.environmentOr(o.box.environment)); err != nil {
 		return errors.Join(s.end(exitOwn, err.Error()), exitError{exitOwn, err})
 	}
 	loop := s.loop()
@@ -132,7 +135,7 @@ func (o askOptions) work(ctx context.Context, s *session, p model.Provider, name
 	if o.think {
 		loop.Think = model.ThinkOn
 	}
-	res, err := loop.Task(ctx, task)
+	res, err := doTask(ctx, loop, s.state, task)
 	show.end()
 	code := askExit(res)
 	if serr := s.end(code, string(res.Reason)); serr != nil {

@@ -34,9 +34,14 @@ func (s *session) withInput(task string, in []byte) (string, error) {
 	if err := os.WriteFile(filepath.Join(dir, "stdin"), in, 0o644); err != nil {
 		return "", fmt.Errorf("cannot keep the input: %w", err)
 	}
-	mount := sandbox.Mount{Source: dir, Target: inputDir}
-	s.engine.Project.Mounts = append(s.engine.Project.Mounts, mount)
+	s.showInput()
 	return task + "\n\n" + aboutInput(in), nil
+}
+
+// showInput lets boxes see the input.
+func (s *session) showInput() {
+	mount := sandbox.Mount{Source: filepath.Join(s.dir, "input"), Target: inputDir}
+	s.engine.Project.Mounts = append(s.engine.Project.Mounts, mount)
 }
 
 func aboutInput(in []byte) string {

@@ -30,6 +30,7 @@ type sessionOptions struct {
 	lesson string
 	ask    agent.Asker
 	noLock bool
+	resume string // the session to go on with; empty: a new one
 }
 
 // session is a live session and what works in it.
@@ -42,6 +43,9 @@ type session struct {
 	about   event.Session
 	steps   int
 	store   *store
+	// past and state are what a resumed session was.
+	past  []event.Event
+	state *event.State
 }
 
 // watchedLog appends to the log and shows every event to a watcher.
@@ -91,6 +95,14 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	places, err := findPlaces()
 	if err != nil {
 		return nil, err
+	}
+	if o.resume != "" {
+		s := &session{}
+		if err := s.reopen(o, runtime, places, limits); err != nil {
+			s.Close()
+			return nil, err
+		}
+		return s, nil
 	}
 	s, err := newSessionDir(places)
 	if err != nil {
@@ -179,6 +191,7 @@ func loadRules(p places) func() (*heal.Rules, error) {
 func (s *session) announce(rt sandbox.Runtime, o sessionOptions) error {
 	s.about = event.Session{
 		Version: event.Version, ID: s.id, Runtime: rt.Name(), Project: s.project.Path, Title: o.title, Lesson: o.lesson,
+		Resumed: o.resume != "",
 	}
 	_, err := s.log.Append(s.about)
 	if err == nil && s.project.Note != "" {

@@ -28,6 +28,7 @@ type workbenchOptions struct {
 	theme   string
 	model   string
 	lesson  string
+	resume  string
 	reduced bool
 	plain   bool
 	present bool
@@ -56,7 +57,7 @@ func workbench(ctx context.Context, o workbenchOptions) error {
 	}
 	c := newController(ctx)
 	defer c.quit()
-	s, err := openSession(ctx, sessionOptions{box: o.box, title: "workbench", lesson: o.lesson, ask: c.ask})
+	s, err := openSession(ctx, sessionOptions{box: o.box, title: "workbench", lesson: o.lesson, ask: c.ask, resume: o.resume})
 	if err != nil {
 		return err
 	}
@@ -66,6 +67,9 @@ func workbench(ctx context.Context, o workbenchOptions) error {
 	defer f.Stop()
 	s.log.watch(f.Push)
 	c.loop = s.loop()
+	if s.state != nil {
+		c.loop.Restore(s.state)
+	}
 	c.loop.Engine = stepper{c, s.engine}
 	c.queue(func(ctx context.Context) error { return c.begin(ctx, o) })
 	go c.work()
@@ -103,7 +107,7 @@ func (s *session) show(ctx context.Context, o workbenchOptions, c *controller, f
 		return err
 	}
 	screen := o.screen(p)
-	screen.Events, screen.Intents = f.Out(), c
+	screen.Events, screen.Intents, screen.History = f.Out(), c, s.past
 	screen.Title, screen.Log = "Kintsugi "+s.id, event.Path(s.dir)
 	err = ui.Run(ctx, screen)
 	var crash *ui.Crash
@@ -130,12 +134,12 @@ func (s *session) discover(ctx context.Context) (string, error) {
 // begin looks for a model, and plays a lesson when one is asked for or there
 // is no model.
 func (c *controller) begin(ctx context.Context, o workbenchOptions) error {
-	if err := c.s.useEnvironment(ctx, o.box.environment); err != nil {
+	if err := c.s.useEnvironment(ctx, c.s.environmentOr(o.box.environment)); err != nil {
 		return err
 	}
 	found := c.findModel(ctx, o.model)
 	name := o.lesson
-	if name == "" && found != nil {
+	if name == "" && found != nil && o.resume == "" {
 		name = lesson.List()[0]
 	}
 	if name == "" {
