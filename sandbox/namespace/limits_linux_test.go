@@ -37,6 +37,7 @@ func TestMemoryLimit(t *testing.T) {
 		if o.Limit != sandbox.LimitMemory || o.Mechanism == "" || o.Usage.Memory < 32<<20 {
 			t.Fatalf("got %+v %q %q", o.Result, o.out, o.err)
 		}
+		shell(t, r, "echo the next box is fine", "the next box is fine\n")
 	})
 }
 

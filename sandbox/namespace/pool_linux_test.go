@@ -59,6 +59,73 @@ func TestDeadWarmBoxIsReplaced(t *testing.T) {
 	shell(t, r, "echo fine", "fine\n")
 }
 
+func TestDeadMakerIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	shell(t, r, "echo first", "first\n")
+	s := r.open.Load()
+	if len(s.free) != 1 {
+		t.Fatalf("%d slots are free", len(s.free))
+	}
+	if err := unix.Kill(s.free[0].maker.pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the maker died", func() bool { return dead(s.free[0].maker.pid) })
+	shell(t, r, "echo second", "second\n")
+}
+
+// TestMakerForgets wants nothing of one box to reach the next: the maker has
+// seen the first one's environment and descriptors.
+func TestMakerForgets(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	secret := strings.Repeat("s3cret-", 20_000)
+	for _, environment := range []string{"SHORT=s3cret", "LONG=" + secret[:100_000]} {
+		if o := run(t, r, sandbox.Spec{Argv: []string{"true"}, Env: []string{environment}}); o.ExitCode != 0 {
+			t.Fatalf("%+v", o)
+		}
+		maker := r.open.Load().free[0].maker.pid
+		if os.Geteuid() == 0 { // only root may look into the maker
+			if found := memoryHas(t, maker, "s3cret"); found != "" {
+				t.Errorf("the maker remembers %.10s in %s", environment, found)
+			}
+			fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", maker))
+			if err != nil || len(fds) != makerImage {
+				t.Errorf("the maker has the descriptors %v, %v", fds, err)
+			}
+		}
+	}
+}
+
+// memoryHas names the first mapping of a process that contains a word.
+func memoryHas(t *testing.T, pid int, word string) string {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, "[vsyscall]") {
+			continue // outside of what can be read
+		}
+		var from, to int64
+		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
+			t.Fatal(err)
+		}
+		content := make([]byte, to-from)
+		n, _ := memory.ReadAt(content, from)
+		if strings.Contains(string(content[:n]), word) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return ""
+}
+
 // dead says whether a process is a zombie.
 func dead(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
