@@ -94,7 +94,7 @@ Without a command it opens the workbench.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())
 	})
-	root.AddCommand(newRun(), newAsk(), newModels(), newEnv(), newResume(), newExplain(), newDiff(), newApply(), newRewind(),
+	root.AddCommand(newRun(), newAsk(), newModels(), newEnv(), newResume(), newRace(), newExplain(), newDiff(), newApply(), newRewind(),
 		newDoctor(), newSessions(), newPicture(), newReplay(), newSandbox(), newHeal())
 	root.AddCommand(newLock(), newCache())
 	return root

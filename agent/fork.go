@@ -1,0 +1,30 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+
+	"kintsugi/agent/event"
+)
+
+// Fork is what an engine that works beside another has of its own.
+type Fork struct {
+	Log       event.Appender
+	SideDir   string
+	Workspace Workspace
+}
+
+// Fork makes an engine that begins with this one's environment and shares its
+// runtime and installer. From then on neither sees what the other does. It asks
+// nobody: who works side by side cannot put questions to one user.
+func (e *Engine) Fork(f Fork) *Engine {
+	config := e.Config
+	config.Log, config.SideDir, config.Workspace, config.Ask = f.Log, f.SideDir, f.Workspace, nil
+	config.Allowed = slices.Clone(e.Allowed)
+	out := NewEngine(config)
+	env := *e.env
+	env.packages, env.verify, env.layers = maps.Clone(env.packages), maps.Clone(env.verify), maps.Clone(env.layers)
+	env.vars, env.prelude = slices.Clone(env.vars), slices.Clone(env.prelude)
+	out.env = &env
+	return out
+}
