@@ -238,8 +238,11 @@ func (b *bench) judge(t *testing.T, c chore, res agent.Result) error {
 		return nil
 	}
 	out, err := b.engine.Do(t.Context(), agent.Call{Step: 999, Tool: "check", Origin: "user", Argv: []string{"/bin/sh", "-ec", c.Check}, NoHeal: true})
-	if err != nil || !out.OK {
-		return fmt.Errorf("the checker says no: exit %d, %v\n%s%s", out.Exit, err, out.Stdout, out.Stderr)
+	if err != nil {
+		return err
+	}
+	if !out.OK {
+		return fmt.Errorf("the checker says no: exit %d\n%s%s", out.Exit, out.Stdout, out.Stderr)
 	}
 	return nil
 }

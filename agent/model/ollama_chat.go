@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/ollama/ollama/api"
@@ -39,7 +40,7 @@ func (o *Ollama) Chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 // lessCaps takes away what the server said that the model cannot do.
 func lessCaps(caps Caps, err error) (Caps, bool) {
 	var status api.StatusError
-	if !errors.As(err, &status) || status.StatusCode != 400 {
+	if !errors.As(err, &status) || status.StatusCode != http.StatusBadRequest {
 		return caps, false
 	}
 	was := caps

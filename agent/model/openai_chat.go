@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,7 @@ func (o *OpenAI) Chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 // true means that the request can be made without it.
 func (o *OpenAI) refused(model string, err error) bool {
 	var status *openai.Error
-	if !errors.As(err, &status) || status.StatusCode/100 != 4 && status.StatusCode != 500 {
+	if !errors.As(err, &status) || status.StatusCode/100 != 4 && status.StatusCode != http.StatusInternalServerError {
 		return false
 	}
 	text := strings.ToLower(status.Param + " " + status.Message)

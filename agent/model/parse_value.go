@@ -100,7 +100,7 @@ func arguments(o map[string]any, nameKey string) map[string]any {
 
 // xml reads <function=name> <parameter=key> value </parameter> </function>.
 func (f *finder) xml(s string) int {
-	head, rest, ok := strings.Cut(s, ">")
+	head, _, ok := strings.Cut(s, ">")
 	f.work += len(head)
 	if !ok {
 		f.cut = true
@@ -108,6 +108,7 @@ func (f *finder) xml(s string) int {
 	}
 	name, _ := f.known(attribute(head))
 	args := map[string]any{}
+	var rest string
 	at := len(head) + 1
 	defer func() { f.work += at }()
 	for {

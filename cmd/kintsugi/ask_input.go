@@ -50,14 +50,12 @@ func aboutInput(in []byte) string {
 		return where + ", not text)."
 	}
 	where += fmt.Sprintf(", %d lines)", strings.Count(string(in), "\n"))
-	head, begins := in, "."
+	head, begins := in, ":"
 	if len(in) > quoteAll {
 		head, begins = in[:quoteHead], " and begins:"
 		for len(head) > 0 && !utf8.Valid(head) {
 			head = head[:len(head)-1]
 		}
-	} else {
-		begins = ":"
 	}
 	return where + begins + "\n```\n" + strings.TrimRight(inert.String(string(head)), "\n") + "\n```"
 }

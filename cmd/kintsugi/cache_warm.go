@@ -125,7 +125,8 @@ func (o warmOptions) wanted(names []string, rules func() (*heal.Rules, error)) (
 
 // namesIn reads the names of packages in a file, by what kind it is.
 func namesIn(file string, data []byte, rules func() (*heal.Rules, error)) (map[string][]string, error) {
-	ecosystem, imports := "", []string{}
+	var ecosystem string
+	var imports []string
 	switch ext := filepath.Ext(file); {
 	case filepath.Base(file) == "package.json":
 		return namesInPackageJSON(data)

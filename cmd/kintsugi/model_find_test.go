@@ -119,7 +119,7 @@ func TestServerIsNotStartedAgainstTheUsersWord(t *testing.T) {
 		t.Errorf("started: %v, asked %d times", err == nil, asked)
 	}
 	// Where nobody can answer, nothing is started and nothing remembered.
-	_, started, _ = fakeOllama(t)
+	fakeOllama(t)
 	f.ask = func(context.Context, string) (bool, bool) { return false, false }
 	if _, _, err := f.model(t.Context(), ""); err == nil {
 		t.Error("no error")

@@ -54,13 +54,6 @@ func (x *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"meta": map[string]string{"api-version": "1.1"}, "name": name, "files": files})
 }
 
-// requests counts what was asked of the index.
-func (x *index) requests() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.asked
-}
-
 // wheel publishes a release with one module that knows its version.
 func (x *index) wheel(name, version string, age time.Duration, requires ...string) (file string) {
 	module := strings.ReplaceAll(name, "-", "_")

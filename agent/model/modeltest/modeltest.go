@@ -96,7 +96,7 @@ func (s *Server) write(w io.Writer, v any) {
 
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	var ask struct{ Model string }
-	if json.NewDecoder(r.Body).Decode(&ask); ask.Model != s.Name {
+	if err := json.NewDecoder(r.Body).Decode(&ask); err != nil || ask.Model != s.Name {
 		w.WriteHeader(http.StatusNotFound)
 		s.write(w, map[string]any{"error": fmt.Sprintf("model '%s' not found", ask.Model)})
 		return
