@@ -201,3 +201,55 @@ func TestResumeRefusesWhatItCannot(t *testing.T) {
 		}
 	}
 }
+
+// A checkpoint that was made and never told is dropped; one that was told in a
+// step that was cut off stays.
+func TestUnacknowledgedChangesAreDropped(t *testing.T) {
+	home := t.TempDir()
+	project := filepath.Join(home, "project")
+	if err := os.Mkdir(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(project)
+	for key, sub := range map[string]string{"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache", "XDG_STATE_HOME": "state"} {
+		t.Setenv(key, filepath.Join(home, sub))
+	}
+	s, err := openSession(t.Context(), sessionOptions{title: "x"})
+	if err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	writes := func(step int, name string, tell bool) {
+		t.Helper()
+		if _, err := s.log.Append(event.StepStart{Step: step}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.store.tree.Write(name, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if id, parent := s.store.tree.Saved(); tell {
+			if _, err := s.log.Append(event.Checkpoint{Step: step, ID: id, Parent: parent, Total: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	writes(1, "told.txt", true)
+	writes(2, "never-told.txt", false)
+	s.Close() // without an end, as a kill leaves it
+	s, err = openSession(t.Context(), sessionOptions{resume: s.id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.store.tree.Read("told.txt"); err != nil {
+		t.Errorf("what was acknowledged is lost: %v", err)
+	}
+	if _, err := s.store.tree.Read("never-told.txt"); err == nil {
+		t.Error("what was never acknowledged is there")
+	}
+	if s.steps != 2 {
+		t.Errorf("the next step would be %d", s.steps+1)
+	}
+}
