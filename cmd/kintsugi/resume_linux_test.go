@@ -214,7 +214,7 @@ func TestUnacknowledgedChangesAreDropped(t *testing.T) {
 	for key, sub := range map[string]string{"HOME": "", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache", "XDG_STATE_HOME": "state"} {
 		t.Setenv(key, filepath.Join(home, sub))
 	}
-	s, err := openSession(t.Context(), sessionOptions{title: "x"})
+	s, err := openSession(t.Context(), sessionOptions{title: "x", box: boxOptions{runtime: "auto"}})
 	if err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)
@@ -238,7 +238,7 @@ func TestUnacknowledgedChangesAreDropped(t *testing.T) {
 	writes(1, "told.txt", true)
 	writes(2, "never-told.txt", false)
 	s.Close() // without an end, as a kill leaves it
-	s, err = openSession(t.Context(), sessionOptions{resume: s.id})
+	s, err = openSession(t.Context(), sessionOptions{resume: s.id, box: boxOptions{runtime: "auto"}})
 	if err != nil {
 		t.Fatal(err)
 	}
