@@ -37,7 +37,7 @@ type cgroups struct {
 type group struct {
 	version int
 	dirs    map[string]string // by controller
-	procs   map[string]int    // open cgroup.procs files, by controller
+	procs   map[string]int    // the open files by which a process joins
 	now     map[string]string // settings as they are, by file
 	files   map[string]int    // files that are read again and again
 
@@ -216,16 +216,27 @@ func (c *cgroups) open(name string) (*group, error) {
 	return g, nil
 }
 
+// add makes one directory. One of that name was left by a workbench that was
+// killed, unless it is version 2's, which serves all controllers.
 func (g *group) add(controller, dir string) error {
+	if g.version == 2 && len(g.dirs) > 0 {
+		g.dirs[controller] = dir
+		return nil
+	}
 	err := unix.Mkdir(dir, 0o755)
-	if err != nil && !(g.version == 2 && errors.Is(err, unix.EEXIST)) {
+	if errors.Is(err, unix.EEXIST) {
+		killGroup(dir)
+		removeGroup(dir)
+		err = unix.Mkdir(dir, 0o755)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	g.dirs[controller] = dir
-	if err != nil {
-		return nil // version 2 has one directory for all controllers
+	fd, err := unix.Open(dir+"/"+g.file("tasks", "cgroup.procs"), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		g.procs[controller] = fd
 	}
-	g.procs[controller], err = unix.Open(dir+"/cgroup.procs", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	return err
 }
 
@@ -317,7 +328,22 @@ func writeFile(path, value string) error {
 	}
 }
 
-// joins are the files that a process writes to, to join the group.
+// directory opens the directory that a process can be born in, or returns a
+// negative number when the kernel cannot do that.
+func (g *group) directory() int {
+	if g == nil || g.version != 2 {
+		return -1
+	}
+	fd, err := unix.Open(g.dirs["memory"], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1
+	}
+	return fd
+}
+
+// joins are the files that a process writes to, to join the group. Version 1
+// has one for single threads, which lets a process move itself without stopping
+// the machine; in version 2 a process is born in the group instead.
 func (g *group) joins() []int {
 	if g == nil {
 		return nil

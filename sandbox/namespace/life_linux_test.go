@@ -123,7 +123,7 @@ func TestKilledWorkbench(t *testing.T) {
 	}
 	eventually(t, "all processes gone", func() bool { return len(marked(mark)) == 0 })
 
-	r := New(Options{StateDir: state})
+	r := open(t, Options{StateDir: state})
 	got, err := r.Reconcile(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestReconcileSparesTheLiving(t *testing.T) {
 	spec.Stdout = ready
 	b := start(t, r, spec)
 	<-ready.seen
-	got, err := New(r.options).Reconcile(context.Background())
+	got, err := open(t, r.options).Reconcile(context.Background())
 	if err != nil || got != (sandbox.Reclaimed{}) {
 		t.Fatalf("got %+v, %v", got, err)
 	}

@@ -22,7 +22,7 @@ func backEnds(t *testing.T, test func(t *testing.T, r *Runtime)) {
 			t.Parallel()
 			o := newRuntime(t).options
 			o.withoutGroups = without
-			test(t, New(o))
+			test(t, open(t, o))
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestRequire(t *testing.T) {
 	t.Parallel()
 	o := newRuntime(t).options
 	o.withoutGroups = true
-	r := New(o)
+	r := open(t, o)
 	spec := sandbox.Spec{Argv: []string{"true"}, Require: []sandbox.Promise{sandbox.PromiseMemory}}
 	if _, err := r.Start(context.Background(), spec); err == nil || !strings.Contains(err.Error(), "--best-effort") {
 		t.Fatalf("got %v", err)

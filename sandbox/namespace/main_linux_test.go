@@ -101,7 +101,13 @@ func newRuntime(t testing.TB) *Runtime {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	r := New(Options{StateDir: dir})
+	return open(t, Options{StateDir: dir})
+}
+
+// open is New, with Close at the end of the test.
+func open(t testing.TB, o Options) *Runtime {
+	t.Helper()
+	r := New(o)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -124,8 +130,7 @@ func warmRuntime(t testing.TB, size int) *Runtime {
 	t.Helper()
 	o := newRuntime(t).options
 	o.Warm = size
-	r := New(o)
-	t.Cleanup(func() { r.Close() })
+	r := open(t, o)
 	if err := r.Warm(); err != nil {
 		t.Fatal(err)
 	}

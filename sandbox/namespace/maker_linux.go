@@ -29,7 +29,7 @@ const (
 	makerLife    = fdLife
 	makerLease   = 5 // the slot's file, locked as long as one of our processes lives
 	makerImage   = 6
-	makerGroups  = 7 // cgroup.procs files, from here on
+	makerGroups  = 7 // files that are written to join the control group
 )
 
 // userLimits are lowered in the box's user name space, so that what a program
@@ -46,13 +46,12 @@ var userLimits = []struct{ name, value string }{
 // newMaker starts the maker of a slot. Its user name space maps the caller's
 // own id, or for a privileged caller 65536 ids from the slot's range.
 func (s *slots) newMaker(of *slot) (*maker, error) {
-	program, back := makerProgram(s.host, of.group)
 	control, err := newChannel()
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{control: control, back: program.Address(back, launch.Base)}
-	if err := m.spawn(program, s.lifeTheirs, of); err != nil {
+	m := &maker{control: control}
+	if err := m.start(s, of); err != nil {
 		m.close()
 		return nil, fmt.Errorf("starting the maker of boxes: %w", err)
 	}
@@ -63,7 +62,22 @@ func (s *slots) newMaker(of *slot) (*maker, error) {
 	return m, nil
 }
 
-func (m *maker) spawn(program *launch.Program, life int, of *slot) error {
+// start runs the maker in the slot's control group. It is born there when the
+// kernel can do that, and moves itself otherwise.
+func (m *maker) start(s *slots, of *slot) error {
+	directory := of.group.directory()
+	if directory >= 0 {
+		err := m.spawn(s, of, directory, nil)
+		unix.Close(directory)
+		if err == nil {
+			return nil
+		}
+	}
+	return m.spawn(s, of, -1, of.group.joins())
+}
+
+func (m *maker) spawn(s *slots, of *slot, directory int, joins []int) error {
+	program, back := makerProgram(s.host, len(joins))
 	image, err := compile(program, "maker")
 	if err != nil {
 		return err
@@ -74,10 +88,14 @@ func (m *maker) spawn(program *launch.Program, life int, of *slot) error {
 		return err
 	}
 	defer unix.Close(null)
-	files := []int{null, null, null, m.control.theirs, life, int(of.lease.Fd()), image}
-	m.pid, err = spawn(makerImage, append(files, of.group.joins()...))
+	files := []int{null, null, null, m.control.theirs, s.lifeTheirs, int(of.lease.Fd()), image}
+	if m.pid, err = spawn(makerImage, append(files, joins...), directory); err != nil {
+		m.pid = 0
+		return err
+	}
+	m.back = program.Address(back, launch.Base)
 	m.control.give()
-	return err
+	return nil
 }
 
 // settle maps the ids of the maker's user name space and waits for it to be
@@ -168,8 +186,8 @@ func writeProc(pid int, name, value string) error {
 }
 
 // makerProgram is the life of a maker. The label is where orders come back to.
-func makerProgram(h *host, g *group) (*launch.Program, launch.Label) {
-	p := newPlan(h, sandbox.Limits{}, g)
+func makerProgram(h *host, joins int) (*launch.Program, launch.Label) {
+	p := newPlan(h, sandbox.Limits{}, nil)
 	p.Note("closing the image")
 	p.Call(unix.SYS_CLOSE, makerImage)
 	p.Try(unix.SYS_PRCTL, unix.PR_SET_NAME, processName, 0, 0, 0)
@@ -177,7 +195,7 @@ func makerProgram(h *host, g *group) (*launch.Program, launch.Label) {
 	fd := p.Try(unix.SYS_OPENAT, unix.AT_FDCWD, "/proc/self/oom_score_adj", unix.O_WRONLY|unix.O_CLOEXEC)
 	p.Try(unix.SYS_WRITE, fd, "500", 3)
 	p.Note("joining the control group")
-	for i := range g.joins() {
+	for i := range joins {
 		p.Call(unix.SYS_WRITE, makerGroups+i, "0", 1)
 	}
 	p.Note("making the user name space")

@@ -134,7 +134,9 @@ func (s *slots) claim() (*os.File, int, error) {
 			return nil, 0, err
 		}
 		if f != nil {
-			sweep(f, s.host.groupPrefix(number), s.groups)
+			if st, err := f.Stat(); err == nil && st.Size() > 0 {
+				sweep(f, s.host.groupPrefix(number), s.groups)
+			}
 			return f, number, nil
 		}
 	}

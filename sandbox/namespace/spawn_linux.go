@@ -62,9 +62,13 @@ func writeImage(fd int, head, block []byte) error {
 const processName = "kintsugi-box"
 
 // spawn runs one of the given descriptors, an image, with all of them as its
-// 0, 1, 2, …, in a session of its own and without an environment.
-func spawn(image int, files []int) (int, error) {
+// 0, 1, 2, …, in a session of its own and without an environment. It is born
+// in the control group of the given directory, unless that is negative.
+func spawn(image int, files []int, group int) (int, error) {
 	attr := &syscall.ProcAttr{Dir: "/", Sys: &syscall.SysProcAttr{Setsid: true}}
+	if group >= 0 {
+		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, group
+	}
 	for _, fd := range files {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}

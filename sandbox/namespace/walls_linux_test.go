@@ -165,8 +165,7 @@ func TestHomeAsWorkspace(t *testing.T) {
 	t.Parallel()
 	home := files(t, map[string]string{"plot.py": "P", "data/.hidden": "H", ".ssh/id": "S", ".netrc": "N", ".cargo/bin/hello": "#!/bin/sh\necho ran\n", ".cargo/credentials.toml": "C", "bin/tool": "#!/bin/sh\necho tool\n"})
 	path := home + "/.cargo/bin:" + home + "/bin:/usr/bin:/bin"
-	r := New(Options{Home: home, Environ: []string{"PATH=" + path}, StateDir: newRuntime(t).options.StateDir})
-	t.Cleanup(func() { r.Close() })
+	r := open(t, Options{Home: home, Environ: []string{"PATH=" + path}, StateDir: newRuntime(t).options.StateDir})
 	spec := sandbox.Spec{Argv: []string{"sh", "-c", "hello; tool; find . -type f | sort; mkdir .ssh && echo x >.ssh/new && ls .ssh"}, Env: []string{"PATH=" + path}, Dir: home, Workspace: sandbox.Workspace{Path: home}}
 	want := "ran\ntool\n./.cargo/bin/hello\n./bin/tool\n./data/.hidden\n./plot.py\nnew\n"
 	if o := run(t, r, spec); o.out != want {
@@ -195,7 +194,7 @@ func TestToolsBelowTheHome(t *testing.T) {
 		}
 	}
 	path := home + "/.cargo/bin:" + home + "/.pyenv/shims:" + home + "/.local/bin:/usr/bin:/bin"
-	r := New(Options{Home: home, Environ: []string{"PATH=" + path, "HOME=" + home}, StateDir: newRuntime(t).options.StateDir})
+	r := open(t, Options{Home: home, Environ: []string{"PATH=" + path, "HOME=" + home}, StateDir: newRuntime(t).options.StateDir})
 	o := run(t, r, sandbox.Spec{Argv: []string{"sh", "-c", "hello; py; loc; cd; find . | sort; echo x >.cargo/bin/hello"}, Env: []string{"PATH=" + path, "HOME=" + home}})
 	want := "ran\nran\nran\n.\n./.cargo\n./.cargo/bin\n./.cargo/bin/hello\n./.local\n./.local/bin\n./.local/bin/loc\n./.pyenv\n./.pyenv/shims\n./.pyenv/shims/py\n"
 	if o.out != want || o.ExitCode == 0 {
