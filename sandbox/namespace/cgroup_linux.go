@@ -192,11 +192,15 @@ func handsDown(base string, enable bool) []string {
 	return slices.DeleteFunc(strings.Fields(string(text)), func(name string) bool { return !isController(name) })
 }
 
-// groupPrefix is how the names of all groups of a slot start.
-func (h *host) groupPrefix(slot int) string {
+// groupsPrefix is how the names of all our groups start: other users, and other
+// directories for leases, have other names.
+func (h *host) groupsPrefix() string {
 	sum := sha256.Sum256([]byte(h.stateDir))
-	return fmt.Sprintf("kintsugi-%x-%d-", sum[:4], slot)
+	return fmt.Sprintf("kintsugi-%x-", sum[:4])
 }
+
+// groupPrefix is how the names of a slot's groups start.
+func (h *host) groupPrefix(slot int) string { return fmt.Sprintf("%s%d-", h.groupsPrefix(), slot) }
 
 // open makes the group of a slot, which its boxes use one after another. A nil
 // group means that there are none here.

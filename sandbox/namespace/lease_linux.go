@@ -134,7 +134,7 @@ func (r *Runtime) Reconcile(ctx context.Context) (sandbox.Reclaimed, error) {
 	if err != nil {
 		return total, err
 	}
-	for _, n := range taken {
+	for _, n := range append(taken, s.groups.slots(s.host.groupsPrefix())...) {
 		if err := ctx.Err(); err != nil {
 			return total, err
 		}
@@ -263,6 +263,18 @@ func (c *cgroups) named(prefix string) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// slots lists the slots that have a group.
+func (c *cgroups) slots(prefix string) []int {
+	var out []int
+	for _, dir := range c.named(prefix) {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), prefix), "-")
+		if n, err := strconv.Atoi(number); err == nil && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // kill ends what runs in the groups whose names start with prefix.

@@ -93,13 +93,7 @@ func groupsOf(t *testing.T, r *Runtime) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out []string
-	prefix, _, _ := strings.Cut(h.groupPrefix(0), "-0-")
-	for _, base := range c.bases {
-		dirs, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
-		out = append(out, dirs...)
-	}
-	return out
+	return c.named(h.groupsPrefix())
 }
 
 // TestKilledWorkbench kills workbenches at random moments and wants nothing
@@ -153,6 +147,26 @@ func TestStoppedWorkbench(t *testing.T) {
 	cmd.Process.Signal(syscall.SIGSTOP)
 	defer cmd.Process.Signal(syscall.SIGCONT)
 	eventually(t, "the box ended", func() bool { return len(marked(mark)) == 0 })
+}
+
+func TestGroupWithoutLeaseIsReclaimed(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	s, err := r.slots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := s.groups.open(s.host.groupPrefix(7) + "box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Reconcile(t.Context())
+	if err != nil || got.Groups != len(s.groups.bases) && s.groups.version == 1 || g != nil && got.Groups == 0 {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if left := groupsOf(t, r); len(left) > 0 {
+		t.Fatalf("left: %v", left)
+	}
 }
 
 func TestReconcileSparesTheLiving(t *testing.T) {
