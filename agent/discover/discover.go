@@ -59,16 +59,20 @@ func entries() []entry {
 }
 
 // Script is the POSIX shell script that tells the facts of the box it runs in.
-// The tools are asked side by side.
+// Languages are asked for their versions, side by side; of the rest it is
+// enough to know that they are there.
 func Script() string {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, e := range entries() {
-		args := e.Args
-		if args == "" {
-			args = "--version"
+		switch {
+		case e.Kind != "language":
+			fmt.Fprintf(&b, "have %s\n", e.Name)
+		case e.Args == "":
+			fmt.Fprintf(&b, "tool %s --version &\n", e.Name)
+		default:
+			fmt.Fprintf(&b, "tool %s %s &\n", e.Name, e.Args)
 		}
-		fmt.Fprintf(&b, "tool %s %s &\n", e.Name, args)
 	}
 	b.WriteString("wait\n")
 	return b.String()

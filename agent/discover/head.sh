@@ -12,6 +12,9 @@ say disk "$(df -Pk "${TMPDIR:-/tmp}" 2>/dev/null | awk 'NR == 2 {print $4}')"
 for device in /dev/nvidia0 /dev/kfd /dev/dri/renderD128; do
   [ -e "$device" ] && say gpu "$device"
 done
+have() {
+  command -v "$1" >/dev/null 2>&1 && say "tool $1" ""
+}
 tool() {
   name=$1
   shift
