@@ -152,14 +152,21 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 	if err != nil {
 		return m
 	}
-	missing := e.absent(ctx, r, d.Ecosystem)
-	for _, more := range rules.Plan(d.Ecosystem, r.source.own, func(module string) bool { return !missing[module] }, r.source.local, "") {
-		if more.Action == "install" && more.Manager == m.Manager && e.trusted(more.Trust) {
-			m.Packages = union(m.Packages, more.Packages)
-			m.Verify = union(m.Verify, more.Verify)
+	plan := func(have func(string) bool) heal.Remedy {
+		all := m
+		for _, more := range rules.Plan(d.Ecosystem, r.source.own, have, r.source.local, "") {
+			if more.Action == "install" && more.Manager == m.Manager && e.trusted(more.Trust) {
+				all.Packages = union(all.Packages, more.Packages)
+				all.Verify = union(all.Verify, more.Verify)
+			}
 		}
+		return all
 	}
-	return m
+	if most := plan(func(string) bool { return false }); len(most.Packages) <= len(m.Packages) {
+		return m // the program imports nothing else that a package brings
+	}
+	missing := e.absent(ctx, r, d.Ecosystem)
+	return plan(func(module string) bool { return !missing[module] })
 }
 
 // programFile is the program that a call runs, on the host: its file, or the

@@ -111,7 +111,9 @@ func (in *Installer) find(r *Request, platform string, parts ...string) (key str
 	if l, ok := in.Find(r.Layer); ok && r.Layer != "" && l.Manager == r.Manager && l.For == platform && l.matches(r.Pins) {
 		return l.Key, l, true
 	}
-	r.Unpinned = r.Unpinned || len(r.Pins) > 0 && r.LockedFor != platform
+	if r.LockedFor != "" {
+		r.Unpinned = r.LockedFor != platform
+	}
 	parts = append([]string{r.Manager, platform}, parts...)
 	for _, p := range r.Pins {
 		parts = append(parts, "pin", p.Name, p.Version)

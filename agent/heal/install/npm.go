@@ -17,6 +17,13 @@ import (
 const npmBase = "/kintsugi-npm"
 
 func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
+	var version string
+	id := in.identify(r, argv0(r, "node"))
+	if id.load(&version) {
+		if _, l, ok := in.find(&r, nodeOf(version)); ok {
+			return l, nil
+		}
+	}
 	version, _, err := in.ask(ctx, sandbox.Spec{
 		Argv: []string{argv0(r, "node"), "-p", "process.versions.modules+' '+process.platform+' '+process.arch"},
 		Dir:  "/tmp", Layers: r.Layers, Env: r.Env, Workspace: r.Workspace,
@@ -24,7 +31,8 @@ func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 	if err != nil {
 		return Layer{}, &Error{Manager: "npm", Reason: "cannot ask node for its version: " + err.Error()}
 	}
-	node := "node " + strings.TrimSpace(version)
+	id.save(version)
+	node := nodeOf(version)
 	key, l, ok := in.find(&r, node)
 	if ok {
 		return l, nil
@@ -51,6 +59,9 @@ func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 	l.Versions = nodeVersions(modules)
 	return b.finish(l)
 }
+
+// nodeOf tells apart the Nodes that cannot share a layer.
+func nodeOf(version string) string { return "node " + strings.TrimSpace(version) }
 
 func (in *Installer) runNpm(ctx context.Context, r Request, b *build, got *fetched) error {
 	work, cache := filepath.Join(b.dir, "npm"), filepath.Join(b.dir, "npm-cache")

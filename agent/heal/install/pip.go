@@ -74,10 +74,18 @@ func (p python) layer(key string, r Request) Layer {
 }
 
 func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
+	var p python
+	id := in.identify(r, argv0(r, "python3"))
+	if id.load(&p) {
+		if _, l, ok := in.find(&r, p.String(), in.FindLinks); ok {
+			return l, nil
+		}
+	}
 	p, err := in.python(ctx, r)
 	if err != nil {
 		return Layer{}, err
 	}
+	id.save(p)
 	key, l, ok := in.find(&r, p.String(), in.FindLinks)
 	if ok {
 		return l, nil
