@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"slices"
+	"strings"
+
 	"kintsugi/agent/model"
 )
 
@@ -114,7 +117,7 @@ func short(m model.Message, n int) model.Message {
 // without leaves out the oldest drop messages that may be left out, and says
 // so. A result never stays without its call.
 func (k *talk) without(messages []model.Message, drop int) []model.Message {
-	var out []model.Message
+	var out, left []model.Message
 	keepFrom := len(messages) - latest
 	for i, m := range messages {
 		if i == 0 || i == k.taskAt {
@@ -123,14 +126,16 @@ func (k *talk) without(messages []model.Message, drop int) []model.Message {
 		}
 		if drop > 0 && i < keepFrom {
 			drop--
+			left = append(left, m)
 			continue
 		}
 		if m.Role == model.ToolResult && answers(out) != m.Tool {
+			left = append(left, m)
 			continue
 		}
 		out = append(out, m)
 	}
-	return k.marked(out, len(messages)-len(out))
+	return k.marked(out, left)
 }
 
 // answers names the tool whose result may come next.
@@ -149,19 +154,57 @@ func answers(out []model.Message) string {
 	return ""
 }
 
-// marked tells the model, in the task's own message, that something is missing.
-func (k *talk) marked(out []model.Message, count int) []model.Message {
-	if count == 0 {
+// marked tells the model, in the task's own message, what is missing.
+func (k *talk) marked(out, left []model.Message) []model.Message {
+	if len(left) == 0 {
 		return out
 	}
 	text := k.messages[k.taskAt].Text
 	for i, m := range out {
 		if m.Role == model.User && m.Text == text {
-			out[i].Text += "\n\n" + (&Loop{}).prompt("lost.md", map[string]any{"Count": count})
+			out[i].Text += "\n\n" + (&Loop{}).prompt("lost.md", map[string]any{"Count": len(left), "Digest": digest(left)})
 			return out
 		}
 	}
 	return out
+}
+
+// Bounds of the digest of messages that are left out: lines, and characters of
+// each.
+const (
+	digestLines = 8
+	digestLine  = 90
+)
+
+// digest tells what was done in the steps that are left out, a line for each
+// call, the latest ones when there are many.
+func digest(left []model.Message) string {
+	var lines []string
+	for i := len(left) - 1; i >= 0 && len(lines) < digestLines; i-- {
+		for j, c := range left[i].Calls {
+			result := ""
+			if at := i + 1 + j; at < len(left) && left[at].Role == model.ToolResult {
+				result = ": " + line(opening(left[at].Text), digestLine/2)
+			}
+			lines = append(lines, "- "+line(c.Name+" "+opening(gist(c)), digestLine)+result)
+		}
+	}
+	lines = lines[:min(len(lines), digestLines)]
+	slices.Reverse(lines)
+	return strings.Join(lines, "\n")
+}
+
+// opening is the beginning of a text: all that a line of the digest can show.
+func opening(text string) string { return strings.ToValidUTF8(text[:min(len(text), 4*digestLine)], "") }
+
+// gist is what a call was about: the argument that says most.
+func gist(c model.Call) string {
+	for _, key := range []string{"path", "command", "text", "packages", "code"} {
+		if s, ok := c.Args[key].(string); ok {
+			return s
+		}
+	}
+	return ""
 }
 
 // clipped is the last resort: every message but the system prompt is cut so

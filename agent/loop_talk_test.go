@@ -136,3 +136,21 @@ func TestAFailureTellsWhatWasPrintedToo(t *testing.T) {
 		t.Errorf("told %d bytes: %q", len(told), told)
 	}
 }
+
+func TestWhatIsLeftOutIsSummarised(t *testing.T) {
+	t.Parallel()
+	var k talk
+	k.task("system", "the task")
+	for i := range 30 {
+		k.add(model.Message{Role: model.Assistant, Calls: []model.Call{{Name: "run_shell", Args: map[string]any{"command": "step " + strings.Repeat("x", i)}}}})
+		k.add(model.Message{Role: model.ToolResult, Tool: "run_shell", Text: "went well " + strings.Repeat("y", 800)})
+	}
+	sent := k.fit(900, nil)
+	if cost(sent, nil) > 900 || len(sent) >= len(k.messages) {
+		t.Fatalf("%d messages of %d tokens", len(sent), cost(sent, nil))
+	}
+	text := sent[1].Text
+	if !strings.HasPrefix(text, "the task\n\n(Earlier steps were left out") || strings.Count(text, "- run_shell step") != digestLines || !strings.Contains(text, ": went well") {
+		t.Errorf("told %q", text)
+	}
+}
