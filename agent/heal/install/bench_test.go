@@ -16,9 +16,10 @@ const benchRounds = 3
 // BenchmarkPandas compares an installation of pandas by the client itself, on
 // this machine and past the gateway, with ours: in boxes, through an empty
 // gateway (cold), through one that another session filled (cached), and where
-// the layer is there already (layer). Both make byte code.
+// the layer is there already (layer). All make byte code. "first" is a machine
+// without uv, which fetches it on the way; its direct client is pip.
 func BenchmarkPandas(b *testing.B) {
-	for _, client := range []string{"pip", "uv"} {
+	for _, client := range []string{"pip", "uv", "first"} {
 		b.Run(client, func(b *testing.B) {
 			for b.Loop() {
 				comparePandas(b, client)
