@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -43,6 +44,8 @@ type session struct {
 	about   event.Session
 	steps   int
 	store   *store
+
+	reclaimed <-chan struct{} // closed when what killed runs left is gone
 	// past and state are what a resumed session was.
 	past  []event.Event
 	state *event.State
@@ -148,6 +151,7 @@ func (s *session) prepare(ctx context.Context, o sessionOptions, rt sandbox.Runt
 		return err
 	}
 	s.engine = agent.NewEngine(s.config(o, rt, p, limits))
+	s.reclaim(ctx, rt)
 	return s.announce(rt, o)
 }
 
@@ -251,8 +255,26 @@ func (s *session) end(code int, reason string) error {
 	return err
 }
 
+// reclaim removes what killed runs left behind, while the session goes on.
+func (s *session) reclaim(ctx context.Context, rt sandbox.Runtime) {
+	done := make(chan struct{})
+	s.reclaimed = done
+	go func() {
+		defer close(done)
+		_, _ = rt.Reconcile(ctx) // what cannot be removed now is tried at the next start
+	}()
+}
+
 // Close frees what the session holds; its log and checkpoints stay.
 func (s *session) Close() {
+	if s.reclaimed != nil {
+		<-s.reclaimed
+	}
+	if s.engine != nil {
+		if c, ok := s.engine.Runtime.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
 	if s.engine != nil && s.engine.Installer.Mirror != nil {
 		s.engine.Installer.Mirror.Close()
 	}
