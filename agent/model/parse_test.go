@@ -109,7 +109,9 @@ func TestParserIsNotSlow(t *testing.T) {
 		text := strings.Repeat(unit, 1_000_000/len(unit))
 		start := time.Now()
 		FindCalls(text, bench())
-		if took := time.Since(start); took > 3*time.Second {
+		// Linear work takes a second here, some under the race detector on a
+		// busy machine; quadratic work takes minutes there.
+		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%s: %v", name, took)
 		}
 	}
@@ -147,7 +149,7 @@ func TestThoughtGrowsMonotonically(t *testing.T) {
 func TestActionSchemaIsOrderedJSON(t *testing.T) {
 	t.Parallel()
 	schema := ActionSchema(bench(), 0)
-	if tight := string(ActionSchema(bench(), 7)); strings.Count(tight, `"maxLength":7}`) != 4 || !json.Valid([]byte(tight)) {
+	if tight := string(ActionSchema(bench(), 7)); strings.Count(tight, `"maxLength":7}`) != 7 || !json.Valid([]byte(tight)) {
 		t.Errorf("not every text is bounded: %s", tight)
 	}
 	if !json.Valid(schema) {
