@@ -90,7 +90,7 @@ func inBox(t *testing.T, r sandbox.Runtime, m *mirror, dir, script string) strin
 	t.Helper()
 	var out bytes.Buffer
 	b, err := r.Start(context.Background(), sandbox.Spec{
-		Argv: []string{"sh", "-c", script}, Dir: "/out", Stdout: &out, Stderr: &out,
+		Argv: []string{"sh", "-c", "exec 2>&1\n" + script}, Dir: "/out", Stdout: &out,
 		Env:       sandbox.BaseEnv(os.Environ(), m.Env("pip", fmt.Sprintf("http://127.0.0.1:%d", boxPort))...),
 		Mounts:    []sandbox.Mount{{Source: dir, Target: "/out", Writable: true}},
 		Listeners: []sandbox.Listener{{Port: boxPort, Serve: func(l net.Listener) { _ = m.Serve(l) }}},
