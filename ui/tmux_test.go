@@ -57,7 +57,7 @@ func (x *terminal) until(want string) {
 
 func (x *terminal) wait(what string, ok func() bool) {
 	x.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); {
+	for end := time.Now().Add(60 * time.Second); !ok(); {
 		if time.Now().After(end) {
 			x.t.Fatalf("waited for %s; the screen is\n%s", what, x.screen())
 		}
