@@ -43,7 +43,7 @@ func liveTask(t *testing.T, w *workshop, server *modeltest.Live, name string) {
 	b := w.bench(t, map[string]string{"readme.txt": "hello\n"})
 	l := liveLoop(b, server, name)
 	res, err := l.Task(t.Context(), "Print 2+2 with Python, then finish.")
-	if err != nil || res.Answer == "" || res.Tokens == 0 {
+	if err != nil || res.Turns == 0 || res.Tokens == 0 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	s := b.state(t)
@@ -72,7 +72,7 @@ func liveRestart(t *testing.T, w *workshop, server *modeltest.Live) {
 	}}
 	l.Model = killing
 	res, err := l.Task(t.Context(), "Say hello.")
-	if err != nil || res.Answer == "" {
+	if err != nil || res.Turns == 0 { // its answer may well be empty
 		t.Fatalf("%+v, %v", res, err)
 	}
 	again := 0

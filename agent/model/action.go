@@ -12,21 +12,34 @@ import (
 // sentences, too little to ramble.
 const maxThought = 600
 
-// maxText bounds each text of an action that is asked for again because it
-// found no end the first time, in characters. Servers refuse grammars with
-// more than 2000 repetitions.
-const maxText = 1500
+// The bounds of each text of an action that is asked for again because it found
+// no end the first time, in characters. Servers refuse grammars with more than
+// 2000 repetitions.
+const (
+	minText = 40
+	maxText = 1500
+)
+
+// textBound is short enough that an action ends within the tokens that it may
+// take: three texts and a thought, at a character a token.
+func textBound(req Request) int {
+	return min(max((or(req.MaxTokens, DefaultMaxTokens)-100)/4, minText), maxText)
+}
 
 // ActionSchema is the grammar for a model that cannot call tools: one object
 // with a short thought, the name of one tool and its arguments, written in
 // that order so that the thought can guide the choice. bound, when not 0, is
 // the most characters of each text.
 func ActionSchema(tools []Tool, bound int) json.RawMessage {
+	thought := maxThought
+	if bound > 0 {
+		thought = min(thought, bound)
+	}
 	var options []string
 	for _, t := range tools {
 		options = append(options, fmt.Sprintf(
 			`{"type":"object","properties":{"thought":{"type":"string","maxLength":%d},"tool":{"const":%s},"args":%s},"required":["thought","tool","args"],"additionalProperties":false}`,
-			maxThought, quote(t.Name), bounded(t.Params, bound)))
+			thought, quote(t.Name), bounded(t.Params, bound)))
 	}
 	if len(options) == 1 {
 		return json.RawMessage(options[0])
@@ -68,7 +81,7 @@ func clip(req Request, r Reply) Reply {
 	}
 	for i, c := range r.Calls {
 		for _, v := range c.Args {
-			if s, ok := v.(string); ok && utf8.RuneCountInString(s) >= maxText {
+			if s, ok := v.(string); ok && utf8.RuneCountInString(s) >= textBound(req) {
 				r.Calls[i].Clipped = true
 			}
 		}

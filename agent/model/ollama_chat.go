@@ -29,7 +29,7 @@ func (o *Ollama) Chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 	}
 	if err == nil && endless(req, caps, reply) {
 		before := reply.Usage
-		req.Schema = ActionSchema(req.Tools, maxText)
+		req.Schema = ActionSchema(req.Tools, textBound(req))
 		reply, err = o.chat(ctx, req, caps, silently(on))
 		reply.Usage.Output += before.Output
 		reply.Usage.Write += before.Write

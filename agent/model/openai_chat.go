@@ -33,7 +33,7 @@ func (o *OpenAI) Chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 		switch caps, _ := o.known(req.Model); {
 		case o.refused(req.Model, err):
 		case err == nil && endless(req, caps, reply):
-			req.Schema = ActionSchema(req.Tools, maxText)
+			req.Schema = ActionSchema(req.Tools, textBound(req))
 			on = silently(on)
 		default:
 			return clip(req, reply), err

@@ -261,12 +261,12 @@ func TestOpenAICancel(t *testing.T) {
 func TestOpenAIEndlessActionIsBounded(t *testing.T) {
 	t.Parallel()
 	open := streams(delta(`"content":"{\"thought\":\"x\",\"tool\":\"run_shell\",\"args\":{\"command\":\"aaaa"`), done("length"), "[DONE]")
-	full := `{\"thought\":\"x\",\"tool\":\"run_shell\",\"args\":{\"command\":\"` + strings.Repeat("a", maxText) + `\"}}`
+	full := `{\"thought\":\"x\",\"tool\":\"run_shell\",\"args\":{\"command\":\"` + strings.Repeat("a", textBound(Request{})) + `\"}}`
 	f := &fakeOpenAI{answers: []http.HandlerFunc{
 		refuses(400, `{"error":{"message":"tools are not supported"}}`), open, streams(delta(`"content":"`+full+`"`), done("stop"), "[DONE]"),
 	}}
 	r, err := f.start(t).Chat(t.Context(), ask(bench()...), nil)
-	if err != nil || len(r.Calls) != 1 || !r.Calls[0].Clipped || !strings.Contains(f.raw[2], `"maxLength":1500`) {
+	if err != nil || len(r.Calls) != 1 || !r.Calls[0].Clipped || !strings.Contains(f.raw[2], `"maxLength":999}`) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
