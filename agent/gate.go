@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"kintsugi/agent/event"
 	"kintsugi/agent/heal"
+	"kintsugi/sandbox/gateway"
 	"kintsugi/sandbox/inert"
 )
 
@@ -163,9 +165,13 @@ func (e *Engine) askUser(ctx context.Context, r *run, d heal.Diagnosis, m heal.R
 	if e.Ask == nil {
 		return "", e.unanswered(r, m, reason)
 	}
+	about, none := e.about(ctx, m)
+	if none {
+		return "", e.refused(r, m, about)
+	}
 	q := event.Ask{
 		ID: fmt.Sprintf("ask-%d-%d", r.call.Step, len(r.tried)), Step: r.call.Step,
-		Question: "May I " + title(m) + "?", Why: append([]string{reason, d.Explanation}, d.Evidence...),
+		Question: "May I " + title(m) + "?", Why: slices.Concat([]string{reason + about}, []string{d.Explanation}, d.Evidence),
 		Choices: []string{"no", "yes"},
 	}
 	for i, line := range q.Why {
@@ -188,6 +194,32 @@ func (e *Engine) askUser(ctx context.Context, r *run, d heal.Diagnosis, m heal.R
 		return "you agreed", nil
 	}
 	return "", nil
+}
+
+// aboutTime is how long a question may wait for what the index tells.
+const aboutTime = 5 * time.Second
+
+// about tells how long the index has known the packages, which says more than
+// their names; none is set when it does not know one at all.
+func (e *Engine) about(ctx context.Context, m heal.Remedy) (text string, none bool) {
+	if m.Action != "install" || e.Installer == nil || e.Installer.Mirror == nil {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, aboutTime)
+	defer cancel()
+	for _, p := range m.Packages {
+		name := heal.BareName(m.Manager, p)
+		a, err := e.Installer.Mirror.About(ctx, m.Manager, name)
+		switch {
+		case gateway.Absent(err):
+			return err.Error(), true
+		case err == nil && !a.First.IsZero():
+			text += fmt.Sprintf("; %s came on %s (releases: %d)", name, a.First.Format(time.DateOnly), a.Releases)
+		case err == nil:
+			text += fmt.Sprintf("; %s has %d releases", name, a.Releases)
+		}
+	}
+	return text, false
 }
 
 // unanswered tells that a remedy needs a word that nobody could give.

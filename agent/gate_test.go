@@ -130,8 +130,8 @@ func TestInventedNamesInstallNothing(t *testing.T) {
 	npm := append(readList(t, "lists/npm.txt"), readList(t, "lists/npm-known.txt")...)
 	others := append(readList(t, "lists/gem.txt"), readList(t, "lists/cargo-known.txt")...)
 	for ecosystem, names := range map[string][]string{
-		"pip": newInventor(realPython(t), append(npm, others...)...).names(1200, pythonWord),
-		"npm": newInventor(append(npm, readList(t, "lists/node-builtins.txt")...), append(readList(t, "lists/pypi.txt"), others...)...).names(600, nodeWord),
+		"pip": newInventor(realPython(t), append(npm, others...)...).names(750, pythonWord),
+		"npm": newInventor(append(npm, readList(t, "lists/node-builtins.txt")...), append(readList(t, "lists/pypi.txt"), others...)...).names(350, nodeWord),
 	} {
 		t.Run(ecosystem, func(t *testing.T) {
 			t.Parallel()

@@ -90,12 +90,17 @@ func key(manager, asked string) string {
 	return name
 }
 
-// Set makes the set of a program. reason looks a package up ("pip pandas").
-// What has no hash, such as a package that a lesson ships, is left out and
-// named in skipped.
-func (d Derived) Set(program string, find func(key string) (install.Layer, bool), reason func(string) Reason) (s Set, skipped []string) {
+// Set makes the set of a program. reason looks a package up ("pip pandas");
+// kept is what was written down when the session ended, for layers that are
+// gone since. What has no hash, such as a package that a lesson ships, is left
+// out and named in skipped.
+func (d Derived) Set(program string, find func(key string) (install.Layer, bool), reason func(string) Reason, kept File) (s Set, skipped []string) {
 	for _, k := range d.Layers[program] {
 		l, ok := find(k)
+		if part, have := kept.layer(k); !ok && have {
+			s.Parts = append(s.Parts, part)
+			continue
+		}
 		if !ok {
 			skipped = append(skipped, "layer "+k+" (it is gone; run the program again)")
 			continue

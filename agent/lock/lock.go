@@ -179,15 +179,46 @@ func (f File) Set(program string) (Set, bool) {
 	return Set{}, false
 }
 
-// Put replaces the set of the same program, or adds it.
+// layer is the part that a layer was written down as.
+func (f File) layer(key string) (Part, bool) {
+	for _, s := range f.Sets {
+		for _, p := range s.Parts {
+			if p.Layer == key {
+				return p, true
+			}
+		}
+	}
+	return Part{}, false
+}
+
+// Put replaces the set of the same program, or adds it. Why a package is there
+// is taken over from the old set where the new one does not know.
 func (f *File) Put(s Set) {
 	f.Version = version
 	if i := slices.IndexFunc(f.Sets, func(o Set) bool { return o.Program == s.Program }); i >= 0 {
-		f.Sets[i] = s
+		f.Sets[i] = s.explained(f.Sets[i])
 		return
 	}
 	f.Sets = append(f.Sets, s)
 	slices.SortFunc(f.Sets, func(a, b Set) int { return strings.Compare(a.Program, b.Program) })
+}
+
+// explained is the set with the reasons of an older one.
+func (s Set) explained(old Set) Set {
+	why := map[string]Package{}
+	for _, p := range old.Parts {
+		for _, pkg := range p.Packages {
+			why[p.Manager+" "+pkg.Name] = pkg
+		}
+	}
+	for _, p := range s.Parts {
+		for i, pkg := range p.Packages {
+			if o := why[p.Manager+" "+pkg.Name]; pkg.Evidence == "" && pkg.Rule == "" {
+				p.Packages[i].Evidence, p.Packages[i].Rule = o.Evidence, o.Rule
+			}
+		}
+	}
+	return s
 }
 
 // head begins a written lock.

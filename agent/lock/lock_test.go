@@ -143,7 +143,7 @@ func TestDerive(t *testing.T) {
 	if diff := cmp.Diff([]string{"/p/a.py", ""}, d.Programs); diff != "" {
 		t.Error(diff)
 	}
-	s, skipped := d.Set("/p/a.py", func(k string) (install.Layer, bool) { l, ok := layers[k]; return l, ok }, func(k string) Reason { return d.Reasons[k] })
+	s, skipped := d.Set("/p/a.py", func(k string) (install.Layer, bool) { l, ok := layers[k]; return l, ok }, func(k string) Reason { return d.Reasons[k] }, File{})
 	want := []Part{{
 		Manager: "pip", For: "python 3.11", Layer: "k1", Asked: []string{"Pandas"}, Packages: []Package{
 			{Name: "pandas", Version: "2.3.3", Evidence: "No module named 'pandas'", Rule: "rule python/module; map import: pandas", File: "p.whl", Hash: "sha256:" + hex("1", 64)},
@@ -156,7 +156,12 @@ func TestDerive(t *testing.T) {
 	if len(skipped) != 2 {
 		t.Errorf("skipped %q, want what has no hash and what was not fetched", skipped)
 	}
-	if _, skipped = d.Set("", func(string) (install.Layer, bool) { return install.Layer{}, false }, nil); len(skipped) != 2 {
+	gone := func(string) (install.Layer, bool) { return install.Layer{}, false }
+	if _, skipped = d.Set("", gone, nil, File{}); len(skipped) != 2 {
 		t.Errorf("skipped %q, want both layers", skipped)
+	}
+	s, skipped = d.Set("", gone, nil, File{Sets: []Set{{Parts: want}}})
+	if diff := cmp.Diff(want, s.Parts); diff != "" || len(skipped) != 1 {
+		t.Errorf("a layer that is gone, but written down: skipped %q\n%s", skipped, diff)
 	}
 }

@@ -121,7 +121,8 @@ func (o lockOptions) locks(p places) ([]lockFile, error) {
 	if chosen == nil {
 		return nil, errNoPackages(o.session)
 	}
-	return byFolder(*chosen, from, install.Store{Dir: p.layers}, func(k string) lock.Reason { return older[k] })
+	kept, _ := lock.Read(filepath.Join(from.Dir, lock.Name)) // not there, or of no use: then the layers tell
+	return byFolder(*chosen, from, install.Store{Dir: p.layers}, func(k string) lock.Reason { return older[k] }, kept)
 }
 
 func errNoPackages(session string) error {
@@ -129,6 +130,30 @@ func errNoPackages(session string) error {
 		return fmt.Errorf("session %s is unknown or installed nothing; see: kintsugi sessions", session)
 	}
 	return errors.New("no session of this project installed anything; run a program first: kintsugi run FILE")
+}
+
+// keepLock writes down, beside a session's log, what was installed in it: the
+// layers may be pruned before anybody asks. Failing to costs only that.
+func (s *session) keepLock() {
+	if s.engine == nil || len(s.engine.Reused()) == 0 {
+		return
+	}
+	events, err := event.ReadFile(event.Path(s.dir))
+	if err != nil {
+		return
+	}
+	var f lock.File
+	d := lock.Derive(events)
+	for _, program := range d.Programs {
+		set, _ := d.Set(program, s.engine.Installer.Store.Find, func(k string) lock.Reason { return d.Reasons[k] }, lock.File{})
+		if set.Program = program; program == "" {
+			set.Program = lock.Any
+		}
+		f.Put(set)
+	}
+	if data, err := f.Bytes(); err == nil && len(f.Sets) > 0 {
+		_ = os.WriteFile(filepath.Join(s.dir, lock.Name), data, 0o600)
+	}
 }
 
 // derive reads a session when it is the one asked for, or one of this project.
@@ -150,10 +175,10 @@ func (o lockOptions) derive(s event.Summary, p places) (lock.Derived, bool) {
 }
 
 // byFolder puts the set of each program into the lock of its folder.
-func byFolder(d lock.Derived, s event.Summary, store install.Store, reason func(string) lock.Reason) ([]lockFile, error) {
+func byFolder(d lock.Derived, s event.Summary, store install.Store, reason func(string) lock.Reason, kept lock.File) ([]lockFile, error) {
 	var out []lockFile
 	for _, program := range d.Programs {
-		set, skipped := d.Set(program, store.Find, reason)
+		set, skipped := d.Set(program, store.Find, reason, kept)
 		dir, name, err := lockPlace(program, s)
 		if err != nil {
 			return nil, err

@@ -252,6 +252,7 @@ func (s *session) nextStep() int {
 // end closes the log's story.
 func (s *session) end(code int, reason string) error {
 	_, err := s.log.Append(event.End{Exit: code, Reason: reason})
+	s.keepLock()
 	return err
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -200,4 +201,71 @@ func (n *npm) release(ctx context.Context, pin *Pin) error {
 		}
 	}
 	return nil
+}
+
+// About is what an index tells of a package that somebody has to judge.
+type About struct {
+	Releases int
+	First    time.Time // of the first release; zero when the index does not say
+}
+
+// About looks a package up in its index. A package that does not exist is an
+// error that Absent recognises.
+func (g *Gateway) About(ctx context.Context, ecosystem, name string) (About, error) {
+	switch a := g.adapters[ecosystem].(type) {
+	case *pip:
+		return a.about(ctx, plainName(name))
+	case *npm:
+		return a.about(ctx, name)
+	}
+	return About{}, fmt.Errorf("the index of %s tells nothing about packages", ecosystem)
+}
+
+// Absent says whether an error means that the index has no such package.
+func Absent(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.status == statusAbsent
+}
+
+func (p *pip) about(ctx context.Context, name string) (About, error) {
+	files, _, err := p.files(ctx, wanted{name: name})
+	if err != nil {
+		return About{}, err
+	}
+	var a About
+	versions := map[string]bool{}
+	for _, f := range files {
+		r := f.release()
+		versions[r.version] = true
+		a.see(r.at)
+	}
+	a.Releases = len(versions)
+	return a, nil
+}
+
+func (n *npm) about(ctx context.Context, name string) (About, error) {
+	pg, err := n.page(ctx, name, npmLong, false)
+	if err != nil {
+		return About{}, err
+	}
+	var doc struct {
+		npmTimes
+		Versions map[string]json.RawMessage `json:"versions"`
+	}
+	if err := json.Unmarshal(pg.body, &doc); err != nil {
+		return About{}, unreadable(name, err)
+	}
+	a := About{Releases: len(doc.Versions)}
+	for _, text := range doc.Time {
+		at, _ := time.Parse(time.RFC3339, text)
+		a.see(at)
+	}
+	return a, nil
+}
+
+// see takes the time of a release into account.
+func (a *About) see(at time.Time) {
+	if !at.IsZero() && (a.First.IsZero() || at.Before(a.First)) {
+		a.First = at
+	}
 }

@@ -193,3 +193,29 @@ func forms(short, long string) http.HandlerFunc {
 		_, _ = io.WriteString(w, long)
 	}
 }
+
+func TestAbout(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.aged("pots", noon, map[string]int{"1.0": 400, "2.0": 1})
+	o.shelf("bowl", "1.0.0", map[string]int{"1.0.0": 300, "2.0.0": 2})
+	o.wheel("timeless", "1.0", "x")
+	m := open(t, Options{Upstreams: []Upstream{o.upstream("pip"), o.upstream("npm")}})
+	for _, c := range []struct {
+		eco, name string
+		want      About
+	}{
+		{"pip", "Pots", About{2, noon.AddDate(0, 0, -400)}}, {"pip", "timeless", About{Releases: 1}},
+		{"npm", "bowl", About{2, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)}},
+	} {
+		if got, err := m.About(t.Context(), c.eco, c.name); err != nil || got.Releases != c.want.Releases || !got.First.Equal(c.want.First) {
+			t.Errorf("%s %s: %+v, %v; want %+v", c.eco, c.name, got, err, c.want)
+		}
+		if _, err := m.About(t.Context(), c.eco, "no-such-name"); !Absent(err) {
+			t.Errorf("%s: %v, want that there is none", c.eco, err)
+		}
+	}
+	if _, err := m.About(t.Context(), "apt", "x"); err == nil || Absent(err) {
+		t.Errorf("%v", err)
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"kintsugi/sandbox"
@@ -87,9 +88,8 @@ func (e *Error) Error() string { return e.Manager + ": " + e.Reason }
 
 // Install gives a layer with the packages: an existing one, or a new one.
 func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
-	if r.Progress == nil {
-		r.Progress = func(string) {}
-	}
+	r.Progress = oneAtATime(r.Progress)
+	defer in.Mirror.watch(r.Progress)()
 	r.Packages = sorted(r.Packages)
 	if err := checkNames(r.Manager, r.Packages); err != nil {
 		return Layer{}, err
@@ -103,6 +103,19 @@ func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 		err = &Error{Manager: r.Manager, Reason: "the layer was removed the moment it was made; run the program again"}
 	}
 	return l, err
+}
+
+// oneAtATime lets the box's output and the gateway share a listener.
+func oneAtATime(f func(string)) func(string) {
+	if f == nil {
+		return func(string) {}
+	}
+	var mu sync.Mutex
+	return func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		f(text)
+	}
 }
 
 // find looks for the layer of a request: for a platform, made of what the

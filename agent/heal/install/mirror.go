@@ -42,7 +42,44 @@ type Mirror struct {
 
 	mu   sync.Mutex
 	open map[string]*gateway.Gateway
+
+	seen     sync.Mutex
+	watchers map[*func(string)]bool // of downloads
 }
+
+// watch tells f about downloads until stop is called.
+func (m *Mirror) watch(f func(string)) (stop func()) {
+	if m == nil {
+		return func() {}
+	}
+	m.seen.Lock()
+	defer m.seen.Unlock()
+	if m.watchers == nil {
+		m.watchers = map[*func(string)]bool{}
+	}
+	m.watchers[&f] = true
+	return func() {
+		m.seen.Lock()
+		defer m.seen.Unlock()
+		delete(m.watchers, &f)
+	}
+}
+
+// told passes on how far a download is: the installer in the box sees nothing
+// of it until the file is there and checked.
+func (m *Mirror) told(p gateway.Progress) {
+	text := fmt.Sprintf("downloading %s (%s", strings.TrimSpace(p.Name+" "+p.Version), megabytes(p.Got))
+	if p.Total > 0 {
+		text += " of " + megabytes(p.Total)
+	}
+	m.seen.Lock()
+	defer m.seen.Unlock()
+	for f := range m.watchers {
+		(*f)(text + ")")
+	}
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // gateway gives the gateway of one manager.
 func (m *Mirror) gateway(ctx context.Context, manager string) (*gateway.Gateway, error) {
@@ -81,7 +118,7 @@ func (m *Mirror) learn(ctx context.Context, manager string, prober gateway.Probe
 	}
 	g, err := gateway.New(gateway.Options{
 		Upstreams: learned.For(manager), CacheDir: m.CacheDir, Offline: m.Offline, Environ: m.Environ, OnRequest: m.OnRequest,
-		Cooldown: m.Cooldown, Exempt: m.Exempt,
+		Cooldown: m.Cooldown, Exempt: m.Exempt, OnProgress: m.told,
 	})
 	if err != nil {
 		return nil, &Error{Manager: manager, Reason: err.Error()}
@@ -91,6 +128,16 @@ func (m *Mirror) learn(ctx context.Context, manager string, prober gateway.Probe
 	}
 	m.open[manager] = g
 	return g, nil
+}
+
+// About looks a package up in its manager's index, for somebody who has to
+// judge it.
+func (m *Mirror) About(ctx context.Context, manager, name string) (gateway.About, error) {
+	g, err := m.gateway(ctx, manager)
+	if err != nil {
+		return gateway.About{}, err
+	}
+	return g.About(ctx, manager, name)
 }
 
 // Close ends all gateways.

@@ -59,12 +59,17 @@ func TestClientsAgree(t *testing.T) {
 		}
 		r := pots("pots")
 		r.Verify = []string{"pots", "glaze"}
+		var told []string
+		r.Progress = func(text string) { told = append(told, text) }
 		l, err := in.Install(context.Background(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := strings.Join(l.Versions, ","); got != "glaze 1.5,pots 1.0" {
 			t.Errorf("versions %s", got)
+		}
+		if all := strings.Join(told, "\n"); !strings.Contains(all, "downloading pots 1.0 (0.0") {
+			t.Errorf("the user was told\n%s", all)
 		}
 		if len(l.Artefacts) == 0 || l.Artefacts[0].Hash == "" {
 			t.Errorf("artefacts %+v", l.Artefacts)
