@@ -42,7 +42,7 @@ func (e *Engine) prepare(ctx context.Context, r *run) error {
 			return err
 		}
 	}
-	r.locked = len(w.parts) > 0
+	r.locked = len(w.parts) > 0 && len(e.env.layers) > 0
 	return nil
 }
 
