@@ -14,7 +14,14 @@ import (
 // uvOnce fetches uv once for all tests.
 var uvOnce struct {
 	sync.Once
-	path string
+	path, dir string
+}
+
+// TestMain removes what was fetched for all tests.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	_ = os.RemoveAll(uvOnce.dir)
+	os.Exit(code)
 }
 
 // withUV gives the installer a uv that it finds on the PATH.
@@ -25,6 +32,7 @@ func withUV(t testing.TB, in *Installer) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		uvOnce.dir = dir
 		m := &Mirror{CacheDir: filepath.Join(dir, "cache"), Environ: os.Environ()}
 		defer m.Close()
 		real := &Installer{Runtime: in.Runtime, Store: Store{Dir: filepath.Join(dir, "layers")}, Mirror: m, Now: time.Now}
