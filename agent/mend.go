@@ -143,31 +143,21 @@ func actionable(m heal.Remedy) bool {
 }
 
 // title says what a remedy does, in a few words.
-func title(m heal.Remedy) string {
-	switch m.Action {
-	case "install":
-		return fmt.Sprintf("install %s with %s", strings.Join(m.Packages, ", "), m.Manager)
-	case "env":
-		return "set " + strings.Join(m.Env, " ")
-	case "command":
-		return "run " + strings.Join(m.Argv, " ")
-	case "append":
-		return "add " + strings.Join(m.Append, " ")
-	}
-	return m.Action
-}
+func title(m heal.Remedy) string { return tell(m, "install", "set", "run", "add") }
 
 // doneTitle says it in the past, for the seam.
-func doneTitle(m heal.Remedy) string {
+func doneTitle(m heal.Remedy) string { return tell(m, "installed", "set", "ran", "added") }
+
+func tell(m heal.Remedy, install, set, run, add string) string {
 	switch m.Action {
 	case "install":
-		return fmt.Sprintf("installed %s with %s", strings.Join(m.Packages, ", "), m.Manager)
+		return fmt.Sprintf("%s %s with %s", install, strings.Join(m.Packages, ", "), m.Manager)
 	case "env":
-		return "set " + strings.Join(m.Env, " ")
+		return set + " " + strings.Join(m.Env, " ")
 	case "command":
-		return "ran " + strings.Join(m.Argv, " ")
+		return run + " " + strings.Join(m.Argv, " ")
 	case "append":
-		return "added " + strings.Join(m.Append, " ")
+		return add + " " + strings.Join(m.Append, " ")
 	}
 	return m.Action
 }

@@ -46,11 +46,7 @@ func (o pictureFlags) draw(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	sum, err := findSession(p, args)
-	if err != nil {
-		return err
-	}
-	events, err := event.ReadFile(event.Path(sum.Dir))
+	_, events, err := recorded(p, args)
 	if err != nil {
 		return err
 	}
@@ -81,4 +77,14 @@ func findSession(p places, args []string) (event.Summary, error) {
 		return event.Summary{}, fmt.Errorf("there is no session %s; see: kintsugi sessions", args[0])
 	}
 	return event.Summary{}, errors.New("there is no session yet; run something first")
+}
+
+// recorded reads the session that args name, or the newest.
+func recorded(p places, args []string) (event.Summary, []event.Event, error) {
+	sum, err := findSession(p, args)
+	if err != nil {
+		return sum, nil, err
+	}
+	events, err := event.ReadFile(event.Path(sum.Dir))
+	return sum, events, err
 }

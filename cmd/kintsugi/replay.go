@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kintsugi/agent/event"
 	"kintsugi/ui"
 	"kintsugi/ui/plain"
 )
@@ -19,11 +18,7 @@ func newReplay() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			sum, err := findSession(p, args)
-			if err != nil {
-				return err
-			}
-			events, err := event.ReadFile(event.Path(sum.Dir))
+			sum, events, err := recorded(p, args)
 			if err != nil {
 				return err
 			}

@@ -16,23 +16,14 @@ import (
 	"strings"
 
 	"kintsugi/agent/event"
+	"kintsugi/ui"
 )
-
-// Intents is what the user wants; the same wishes as on the screen.
-type Intents interface {
-	Submit(text string)
-	Shell(cmd string)
-	RunFile(path string, args []string)
-	Cancel()
-	Answer(id, choice string)
-	Quit()
-}
 
 // Options are what Run needs.
 type Options struct {
 	Events  <-chan []event.Event
 	History []event.Event
-	Intents Intents
+	Intents ui.Intents
 	Input   io.Reader // nil: nothing can be asked; the end of Events ends Run
 	Output  io.Writer
 	// Split cuts the words of a /run line. Nil splits at blanks.
