@@ -71,6 +71,12 @@ func (x *terminal) clean() {
 	x.wait("a clean terminal", func() bool {
 		return strings.TrimSpace(x.tmux("display-message", "-p", "-t", "0", "#{alternate_on}#{cursor_flag}#{mouse_any_flag}#{mouse_button_flag}")) == "0100"
 	})
+	// A program on its way out may still take what is typed: only the prompt
+	// says that the shell reads again.
+	x.wait("a prompt", func() bool {
+		lines := strings.Split(strings.TrimSpace(x.screen()), "\n")
+		return strings.TrimSpace(lines[len(lines)-1]) == "shell>"
+	})
 	x.keys("clear; stty -a | tr -s ' ;' '\\n' | grep -x -e icanon -e echo | tr '\\n' '.'", "Enter")
 	x.until("icanon.echo.")
 }
@@ -95,6 +101,7 @@ func TestTmuxStories(t *testing.T) {
 			x.keys(bin+" -speed 50", "Enter")
 			x.until("Name: temp")
 			x.keys("M-3")
+			x.until("▸ Timeline") // an Escape that overtakes would make one key of both
 			x.until("━━━╸ mended ╺━")
 			x.keys("Escape")
 			x.wait("the composer", func() bool { return !strings.Contains(x.screen(), "▸ Timeline") })
