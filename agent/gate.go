@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"kintsugi/agent/heal"
 	"kintsugi/sandbox/gateway"
 	"kintsugi/sandbox/inert"
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // verdict is what the policy says about a remedy.
@@ -252,7 +252,7 @@ func (e *Engine) consent(r *run, m heal.Remedy) string {
 	return inert.String(spoken(line))
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
 // spoken writes a command as a person would type it.
 func spoken(argv []string) string {

@@ -11,7 +11,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Facts are what a box has.
@@ -189,7 +189,7 @@ func plain(s string) string {
 	return s[:min(len(s), 80)]
 }
 
-var versionPattern = regexp.MustCompile(`\d+(\.\d+)+`)
+var versionPattern = lazyregexp.New(`\d+(\.\d+)+`)
 
 func versionIn(text string) string {
 	v := versionPattern.FindString(text)

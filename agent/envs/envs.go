@@ -14,11 +14,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Manifest is an environment.
@@ -75,9 +76,9 @@ func (m Manifest) Bytes() ([]byte, error) {
 }
 
 var (
-	nameForm    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	versionForm = regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){0,2}$`)
-	packageForm = regexp.MustCompile(`^[@A-Za-z0-9][A-Za-z0-9@/._+<>=!~,\[\] -]{0,199}$`)
+	nameForm    = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	versionForm = lazyregexp.New(`^\d{1,3}(\.\d{1,3}){0,2}$`)
+	packageForm = lazyregexp.New(`^[@A-Za-z0-9][A-Za-z0-9@/._+<>=!~,\[\] -]{0,199}$`)
 )
 
 // Check refuses what no manifest can be.

@@ -2,13 +2,13 @@ package envs
 
 import (
 	_ "embed"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 
 	"kintsugi/agent/heal"
+	"kintsugi/sandbox/lazyregexp"
 )
 
 //go:embed words.toml
@@ -69,7 +69,7 @@ func Read(text string, rules Lookup) (Manifest, []Unknown) {
 	return w.m, w.unknown
 }
 
-var separators = regexp.MustCompile(`[\s,;&"'()]+|\.\s|\.$`)
+var separators = lazyregexp.New(`[\s,;&"'()]+|\.\s|\.$`)
 
 // split gives the words in lower case. "python3.12" is two of them.
 func split(text string) []string {
@@ -88,7 +88,7 @@ func split(text string) []string {
 	return out
 }
 
-var glued = regexp.MustCompile(`^(python|node|nodejs)-?v?(\d[\d.]*)$`)
+var glued = lazyregexp.New(`^(python|node|nodejs)-?v?(\d[\d.]*)$`)
 
 // take reads what comes next and gives how many words it took.
 func (w *wish) take() int {
@@ -139,7 +139,7 @@ func (w *wish) language(word string) int {
 	return 1
 }
 
-var versioned = regexp.MustCompile(`^([a-z0-9@/._-]+?)([<>=!~]=?.*)$`)
+var versioned = lazyregexp.New(`^([a-z0-9@/._-]+?)([<>=!~]=?.*)$`)
 
 // look asks the rules about a word, which may carry a version.
 func (w *wish) look(word string) {
@@ -181,6 +181,6 @@ func (w *wish) name() string {
 }
 
 var (
-	nameOnly = regexp.MustCompile(`^[@A-Za-z0-9/._-]+`)
-	notName  = regexp.MustCompile(`[^a-z0-9._-]+`)
+	nameOnly = lazyregexp.New(`^[@A-Za-z0-9/._-]+`)
+	notName  = lazyregexp.New(`[^a-z0-9._-]+`)
 )

@@ -1,8 +1,9 @@
 package heal
 
 import (
-	"regexp"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // PythonImports lists the modules that a Python source needs, as full dotted
@@ -156,12 +157,12 @@ func (p *pyScanner) skipString(quote byte) {
 }
 
 var (
-	catchesImport = regexp.MustCompile(`^except\s*(\*?\s*:|\*?.*\b(ImportError|ModuleNotFoundError|Exception|BaseException)\b)`)
-	guardsImport  = regexp.MustCompile(`^(if|elif)\b.*\b(TYPE_CHECKING|sys\.platform|os\.name|platform\.system|version_info|PY2|PY3)\b|^with\b.*\bsuppress\(.*(ImportError|ModuleNotFoundError|Exception)`)
-	importPlain   = regexp.MustCompile(`^import\s+(.+)$`)
-	importFrom    = regexp.MustCompile(`^from\s+([\w.]+)\s+import\s+(.+)$`)
-	importCall    = regexp.MustCompile(`\b(?:import_module|__import__)\(\s*['"]([A-Za-z_][\w.]*)['"]`)
-	dottedName    = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
+	catchesImport = lazyregexp.New(`^except\s*(\*?\s*:|\*?.*\b(ImportError|ModuleNotFoundError|Exception|BaseException)\b)`)
+	guardsImport  = lazyregexp.New(`^(if|elif)\b.*\b(TYPE_CHECKING|sys\.platform|os\.name|platform\.system|version_info|PY2|PY3)\b|^with\b.*\bsuppress\(.*(ImportError|ModuleNotFoundError|Exception)`)
+	importPlain   = lazyregexp.New(`^import\s+(.+)$`)
+	importFrom    = lazyregexp.New(`^from\s+([\w.]+)\s+import\s+(.+)$`)
+	importCall    = lazyregexp.New(`\b(?:import_module|__import__)\(\s*['"]([A-Za-z_][\w.]*)['"]`)
+	dottedName    = lazyregexp.New(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
 )
 
 // optionalLines marks the lines whose imports the program can do without.

@@ -1,9 +1,10 @@
 package heal
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // pythonModule decides what a missing Python module is: a part of the
@@ -263,7 +264,7 @@ func (r *Rules) stdlib(module, version string) stdState {
 	return stdPresent
 }
 
-var versionText = regexp.MustCompile(`^3\.(\d+)`)
+var versionText = lazyregexp.New(`^3\.(\d+)`)
 
 func minorOf(version string) (int, bool) {
 	m := versionText.FindStringSubmatch(version)

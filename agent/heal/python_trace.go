@@ -2,9 +2,10 @@ package heal
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 const traceHead = "Traceback (most recent call last)"
@@ -130,7 +131,7 @@ func parseTrace(text string, at int) (exception, bool) {
 }
 
 // notebookHead is what notebooks print before the head: the type.
-var notebookHead = regexp.MustCompile(`^[A-Za-z_][\w.]*\s+$`)
+var notebookHead = lazyregexp.New(`^[A-Za-z_][\w.]*\s+$`)
 
 // readNotebook reads the traceback as notebooks print it: the type first, then
 // cells and files with arrows at their lines, then "type: message".

@@ -1,9 +1,10 @@
 package heal
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // remedies builds what the outcome offers. Packages of several managers make
@@ -86,7 +87,7 @@ func splitManager(p, fallback string) (manager, name string) {
 	return fallback, p
 }
 
-var managerWord = regexp.MustCompile(`^(apt|pip|npm|gem|cargo|go|cran|cpan|luarocks|composer|maven|rustup)$`)
+var managerWord = lazyregexp.New(`^(apt|pip|npm|gem|cargo|go|cran|cpan|luarocks|composer|maven|rustup)$`)
 
 // installCommand is what a person would type to install packages.
 func (r *Rules) installCommand(manager string, packages []string) string {
@@ -101,7 +102,7 @@ func (r *Rules) installCommand(manager string, packages []string) string {
 	return expand(t, map[string]string{"packages": strings.Join(quoted, " ")})
 }
 
-var shellSafe = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_\-]+$`)
+var shellSafe = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_\-]+$`)
 
 func shellQuote(s string) string {
 	if shellSafe.MatchString(s) {

@@ -4,6 +4,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // capture adds the named groups of the first pattern that matches (or of all
@@ -61,7 +63,7 @@ func expand(t string, vars map[string]string) string {
 	return b.String()
 }
 
-var separators = regexp.MustCompile(`[:/._\-\s]+`)
+var separators = lazyregexp.New(`[:/._\-\s]+`)
 
 func changed(v, change string) string {
 	switch change {
@@ -163,7 +165,7 @@ func (s *scan) explain(m *match, name string, o *outcome) string {
 // tidy and loneStop take away what an empty placeholder leaves behind.
 var (
 	tidy     = strings.NewReplacer(" (, line )", "", " (, पंक्ति )", "", "“” ", "")
-	loneStop = regexp.MustCompile(`(?::| |\.)\.( |$)`)
+	loneStop = lazyregexp.New(`(?::| |\.)\.( |$)`)
 )
 
 // versionWords says a limit of a version in words.

@@ -1,9 +1,10 @@
 package heal
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Bounds of the reading, so that a diagnosis takes milliseconds whatever the
@@ -43,7 +44,7 @@ func clean(raw string) string {
 }
 
 // logPrefix is what build tools and loggers put before each line.
-var logPrefix = regexp.MustCompile(`^(?:#\d+ \d+\.\d+ |\d{4}-\d\d-\d\d[T ][\d:.,]+Z? +|\[[\d:. -]+\] +|[\w.-]+ +\| )+`)
+var logPrefix = lazyregexp.New(`^(?:#\d+ \d+\.\d+ |\d{4}-\d\d-\d\d[T ][\d:.,]+Z? +|\[[\d:. -]+\] +|[\w.-]+ +\| )+`)
 
 // tail keeps the last n bytes of s, from a whole rune on.
 func tail(s string, n int) string {

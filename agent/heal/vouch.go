@@ -1,8 +1,9 @@
 package heal
 
 import (
-	"regexp"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Verdict is what is known about the name of a package.
@@ -50,8 +51,8 @@ func listOf(manager string) string {
 }
 
 var (
-	versionTail = regexp.MustCompile(`[\s<>=!~;\[].*$`)
-	pipRuns     = regexp.MustCompile(`[-_.]+`)
+	versionTail = lazyregexp.New(`[\s<>=!~;\[].*$`)
+	pipRuns     = lazyregexp.New(`[-_.]+`)
 )
 
 // BareName is the name of a package as its manager compares it, without

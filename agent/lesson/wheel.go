@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Wheel is a pure Python package that a lesson ships as source.
@@ -28,9 +30,9 @@ type Wheel struct {
 }
 
 var (
-	distName    = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	distVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
-	moduleName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	distName    = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	distVersion = lazyregexp.New(`^[0-9]+(\.[0-9]+)*$`)
+	moduleName  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 func (w Wheel) check(dir fs.FS) error {

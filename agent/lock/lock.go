@@ -15,13 +15,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 
 	"kintsugi/sandbox/gateway"
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Name is what the file is called; it lies beside the programs it is for.
@@ -101,8 +101,8 @@ func Read(path string) (File, error) {
 }
 
 var (
-	hashForm = regexp.MustCompile(`^(?:sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
-	wordForm = regexp.MustCompile(`^[@A-Za-z0-9][A-Za-z0-9@/._+~:!-]{0,199}$`)
+	hashForm = lazyregexp.New(`^(?:sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	wordForm = lazyregexp.New(`^[@A-Za-z0-9][A-Za-z0-9@/._+~:!-]{0,199}$`)
 )
 
 // check refuses what no lock of ours can hold.
@@ -262,9 +262,9 @@ func (p Part) Exact() []string {
 }
 
 var (
-	pipName = regexp.MustCompile(`^[A-Za-z0-9._-]+`)
-	extras  = regexp.MustCompile(`^[A-Za-z0-9._-]+\s*\[[^\]]*\]`)
-	runs    = regexp.MustCompile(`[-_.]+`)
+	pipName = lazyregexp.New(`^[A-Za-z0-9._-]+`)
+	extras  = lazyregexp.New(`^[A-Za-z0-9._-]+\s*\[[^\]]*\]`)
+	runs    = lazyregexp.New(`[-_.]+`)
 )
 
 // nameOf takes version and extras off a requirement.

@@ -2,11 +2,12 @@ package lock
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Block is what a Python script says about itself in a "# /// script" comment.
@@ -18,8 +19,8 @@ type Block struct {
 }
 
 var (
-	blockStart = regexp.MustCompile(`^# /// script\s*$`)
-	blockEnd   = regexp.MustCompile(`^# ///\s*$`)
+	blockStart = lazyregexp.New(`^# /// script\s*$`)
+	blockEnd   = lazyregexp.New(`^# ///\s*$`)
 )
 
 // ScriptBlock reads the block of a Python script; ok is false when there is
@@ -82,7 +83,7 @@ func afterHead(lines []string) int {
 	return at
 }
 
-var codingLine = regexp.MustCompile(`^#.*coding[:=]`)
+var codingLine = lazyregexp.New(`^#.*coding[:=]`)
 
 // merged puts the packages in the place of those of the same name.
 func merged(have, packages []string) []string {
@@ -128,7 +129,7 @@ func commented(lines []string) []string {
 	return out
 }
 
-var dependenciesKey = regexp.MustCompile(`^\s*dependencies\s*=`)
+var dependenciesKey = lazyregexp.New(`^\s*dependencies\s*=`)
 
 // replaceDependencies writes the list anew in the TOML of a block, where the
 // old one was, or before the first table.

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // Requirements gives the text of a requirements file with the packages of a
@@ -39,7 +40,7 @@ func Requirements(old string, p Part) (text string, hashed bool) {
 	return strings.Join(out, "\n") + "\n", hashed
 }
 
-var hashOption = regexp.MustCompile(`\s*--hash=\S+`)
+var hashOption = lazyregexp.New(`\s*--hash=\S+`)
 
 // joinedLines undoes continuation lines and takes old hashes away.
 func joinedLines(text string) string {
@@ -135,7 +136,7 @@ func PackageJSON(old string, p Part) (string, error) {
 	return out.String() + "\n", nil
 }
 
-var indented = regexp.MustCompile(`\n([ \t]+)"`)
+var indented = lazyregexp.New(`\n([ \t]+)"`)
 
 func indentOf(text string) string {
 	if m := indented.FindStringSubmatch(text); m != nil {

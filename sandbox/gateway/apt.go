@@ -7,8 +7,9 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
-	"regexp"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // apt serves Debian-like archives below apt/ID/, ID being made from the
@@ -20,9 +21,9 @@ type apt struct {
 }
 
 var (
-	aptElement = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.~:_-]{0,199}$`)
-	aptPackage = regexp.MustCompile(`^([a-z0-9][a-z0-9+.-]{0,99})_([A-Za-z0-9.+~:-]{1,100})_[a-z0-9-]{1,20}\.u?d?deb$`)
-	aptIndex   = regexp.MustCompile(`^(?:InRelease|Release|Release\.gpg|(?:Packages|Sources|Translation-[a-zA-Z_]{1,12}|Components-[a-z0-9-]{1,20}\.yml|Contents-[a-z0-9-]{1,20}|Commands-[a-z0-9-]{1,20}|icons-[0-9x@]{1,12}\.tar|Index)(?:\.(?:gz|bz2|xz|zst|lzma|lz4))?)$`)
+	aptElement = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9+.~:_-]{0,199}$`)
+	aptPackage = lazyregexp.New(`^([a-z0-9][a-z0-9+.-]{0,99})_([A-Za-z0-9.+~:-]{1,100})_[a-z0-9-]{1,20}\.u?d?deb$`)
+	aptIndex   = lazyregexp.New(`^(?:InRelease|Release|Release\.gpg|(?:Packages|Sources|Translation-[a-zA-Z_]{1,12}|Components-[a-z0-9-]{1,20}\.yml|Contents-[a-z0-9-]{1,20}|Commands-[a-z0-9-]{1,20}|icons-[0-9x@]{1,12}\.tar|Index)(?:\.(?:gz|bz2|xz|zst|lzma|lz4))?)$`)
 )
 
 // aptHashes are the folders below by-hash, and what their names mean here.

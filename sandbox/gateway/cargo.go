@@ -6,8 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // cargo serves a sparse index of Rust crates:
@@ -21,8 +22,8 @@ type cargo struct {
 }
 
 var (
-	crateName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
-	crateVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,100}$`)
+	crateName    = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+	crateVersion = lazyregexp.New(`^[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,100}$`)
 )
 
 // crate is one line of the index.

@@ -2,8 +2,9 @@ package gateway
 
 import (
 	"context"
-	"regexp"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // gem serves the compact index of Ruby packages, and the older files that the
@@ -18,11 +19,11 @@ type gem struct {
 }
 
 var (
-	gemName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
-	gemFile  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,200}\.gem$`)
-	gemSpec  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,200}\.gemspec\.rz$`)
-	gemSpecs = regexp.MustCompile(`^(?:latest_|prerelease_)?specs\.4\.8\.gz$`)
-	gemSplit = regexp.MustCompile(`-[0-9]`)
+	gemName  = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
+	gemFile  = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,200}\.gem$`)
+	gemSpec  = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,200}\.gemspec\.rz$`)
+	gemSpecs = lazyregexp.New(`^(?:latest_|prerelease_)?specs\.4\.8\.gz$`)
+	gemSplit = lazyregexp.New(`-[0-9]`)
 )
 
 func (m *gem) serve(ctx context.Context, r *request) (answer, error) {

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // gomod serves the module proxy protocol and, on the same address, the
@@ -26,7 +27,7 @@ type gomod struct {
 	ups []Upstream
 }
 
-var sumTile = regexp.MustCompile(`^tile/[0-9]{1,2}/(?:data|[0-9]{1,2})/(?:x[0-9]{3}/){0,5}[0-9]{3}(?:\.p/[0-9]{1,3})?$`)
+var sumTile = lazyregexp.New(`^tile/[0-9]{1,2}/(?:data|[0-9]{1,2})/(?:x[0-9]{3}/){0,5}[0-9]{3}(?:\.p/[0-9]{1,3})?$`)
 
 // modulePath is the longest module path; the longest in use have about 120
 // bytes.

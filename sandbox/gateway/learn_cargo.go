@@ -3,8 +3,9 @@ package gateway
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // askCargo runs cargo in an empty project with the network leading nowhere:
@@ -20,7 +21,7 @@ cp "${CARGO_HOME:-$HOME/.cargo}/config.toml" "${CARGO_HOME:-$HOME/.cargo}/config
 ask
 if [ -e home/config.toml ] || [ -e home/config ]; then rm -f home/config.toml home/config; ask; fi`
 
-var cargoWanted = regexp.MustCompile("`(https?://[^`]+)/config\\.json`")
+var cargoWanted = lazyregexp.New("`(https?://[^`]+)/config\\.json`")
 
 func (l Learner) cargo(ctx context.Context) (Learned, error) {
 	// Port 9 is "discard": nobody answers there.

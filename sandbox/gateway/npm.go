@@ -3,9 +3,10 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"time"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // npm serves the registry of Node packages to npm, pnpm and yarn:
@@ -25,9 +26,9 @@ const (
 )
 
 var (
-	npmName    = regexp.MustCompile(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
-	npmTarball = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~+-]{0,254}$`)
-	npmVersion = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,200}$`)
+	npmName    = lazyregexp.New(`^(?:@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~-][A-Za-z0-9._~-]*$`)
+	npmTarball = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._~+-]{0,254}$`)
+	npmVersion = lazyregexp.New(`^[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]{0,200}$`)
 )
 
 // npmLongest is the registry's own limit for a name with its scope.

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"html"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // pip serves the simple index of Python packages, in both its forms, to pip
@@ -41,10 +42,10 @@ const (
 )
 
 var (
-	pipName = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$`)
-	pipSeps = regexp.MustCompile(`[-_.]+`)
-	pipRaw  = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
-	pipFull = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.(?:whl|tar\.gz|tar\.bz2|zip)$`)
+	pipName = lazyregexp.New(`^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$`)
+	pipSeps = lazyregexp.New(`[-_.]+`)
+	pipRaw  = lazyregexp.New(`^[A-Za-z0-9._-]{1,100}$`)
+	pipFull = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+!-]{0,250}\.(?:whl|tar\.gz|tar\.bz2|zip)$`)
 )
 
 func (p *pip) serve(ctx context.Context, r *request) (answer, error) {

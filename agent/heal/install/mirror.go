@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/gateway"
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // mirrorPort is where a remedy box finds the gateway on its loopback
@@ -215,7 +215,7 @@ func (f *fetched) add(e gateway.Entry) {
 }
 
 // unresolved marks the outputs of managers that found no version to take.
-var unresolved = regexp.MustCompile(`No matching distribution|ETARGET|notarget|No solution found`)
+var unresolved = lazyregexp.New(`No matching distribution|ETARGET|notarget|No solution found`)
 
 // young tells which releases were left out for their age, when a manager found
 // no version of a package and it may have been one of these.
