@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/contract"
 )
 
 // The test binary runs itself in other roles: as the tests again under an
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		workbench(script)
 		return
 	}
+	contract.Victim(fresh)
 	os.Exit(m.Run())
 }
 
