@@ -13,18 +13,21 @@ import (
 	"kintsugi/sandbox/namespace/launch"
 )
 
-// probe makes a box and, if that fails, finds out why.
+// probe makes a box, unless a mark says that boxes work, and if that fails,
+// finds out why.
 func (r *Runtime) probe(ctx context.Context) sandbox.Availability {
 	if !launch.Supported {
 		return sandbox.Availability{Reason: "the embedded runtime knows amd64 and arm64 only", Remedy: "use --runtime docker"}
 	}
-	err := r.tryOne(ctx)
-	if err != nil {
-		return classify(err, gather())
-	}
 	h, err := r.host()
 	if err != nil {
 		return sandbox.Availability{Reason: err.Error()}
+	}
+	if !h.marked() {
+		if err := r.tryOne(ctx); err != nil {
+			return classify(err, gather())
+		}
+		h.mark()
 	}
 	c, err := r.groups()
 	if err != nil {
@@ -34,7 +37,7 @@ func (r *Runtime) probe(ctx context.Context) sandbox.Availability {
 }
 
 func (r *Runtime) tryOne(ctx context.Context) error {
-	b, err := r.Start(ctx, sandbox.Spec{Argv: []string{"/bin/sh", "-c", ":"}})
+	b, err := r.start(ctx, sandbox.Spec{Argv: []string{"/bin/sh", "-c", ":"}})
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,15 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 	if err := check(&spec); err != nil {
 		return nil, err
 	}
+	b, err := r.start(ctx, spec)
+	if err != nil {
+		return nil, r.refused(ctx, err)
+	}
+	return b, nil
+}
+
+// start makes a box for a spec that was checked.
+func (r *Runtime) start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, error) {
 	s, err := r.slots()
 	if err != nil {
 		return nil, err
@@ -156,7 +165,7 @@ func check(spec *sandbox.Spec) error {
 }
 
 // Probe finds out whether boxes can be made, by making one. The answer is
-// kept.
+// kept, a good one also for later processes.
 func (r *Runtime) Probe(ctx context.Context) sandbox.Availability {
 	r.mu.Lock()
 	defer r.mu.Unlock()
