@@ -44,6 +44,8 @@ type Config struct {
 	BestEffort bool
 	// IgnoreLock runs programs as if they had no lock.
 	IgnoreLock bool
+	// Ahead has a box made ready after each call, for the one that will follow.
+	Ahead bool
 }
 
 // Engine runs calls in boxes and heals what rules can. One call at a time.
@@ -89,6 +91,9 @@ type mended struct {
 // Do runs a call until it works or nothing more can be done. The error is
 // Kintsugi's own failure, never the program's.
 func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
+	if p, ok := e.Runtime.(sandbox.Preparer); ok && e.Ahead {
+		defer p.Prepare()
+	}
 	r, err := e.open(c)
 	if err != nil {
 		return Outcome{}, err

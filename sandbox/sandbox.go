@@ -32,6 +32,13 @@ type Runtime interface {
 	Reconcile(ctx context.Context) (Reclaimed, error)
 }
 
+// Preparer is a Runtime that can begin to make a box before it is known what
+// runs in it, so that the next Start takes less time. Every box is used once.
+type Preparer interface {
+	// Prepare returns at once; what goes wrong is told by the next Start.
+	Prepare()
+}
+
 // Availability is the answer of a Probe.
 type Availability struct {
 	OK bool

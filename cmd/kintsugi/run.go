@@ -76,7 +76,7 @@ func run(ctx context.Context, o runOptions, args []string, command bool) error {
 	if command {
 		call.File, call.Args, call.Argv = "", nil, args
 	}
-	s, err := openSession(ctx, sessionOptions{box: o.box, file: call.File, title: args[0], ask: o.asker(in), noLock: o.noLock})
+	s, err := openSession(ctx, sessionOptions{box: o.box, file: call.File, title: args[0], ask: o.asker(in), noLock: o.noLock, single: true})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,7 @@ type sessionOptions struct {
 	lesson string
 	ask    agent.Asker
 	noLock bool
+	single bool   // one call and no more
 	resume string // the session to go on with; empty: a new one
 }
 
@@ -94,6 +95,9 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	runtime, err := chooseRuntime(ctx, o.box.runtime)
 	if err != nil {
 		return nil, err
+	}
+	if p, ok := runtime.(sandbox.Preparer); ok {
+		p.Prepare()
 	}
 	places, err := findPlaces()
 	if err != nil {
@@ -160,7 +164,7 @@ func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits 
 	return agent.Config{
 		Runtime: rt, Rules: loadRules(p), Log: s.log, SideDir: side, Workspace: s.store.tree, Project: s.project,
 		Env: sandbox.BaseEnv(os.Environ(), passedEnv(o.box.env)...), Limits: limits,
-		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock,
+		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock, Ahead: !o.single,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,
 		Installer: newInstaller(rt, p, o.box, s.audit),
 	}

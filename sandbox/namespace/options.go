@@ -15,8 +15,8 @@ type Options struct {
 	// for others.
 	StateDir string
 
-	// Warm is the number of boxes that are kept ready, each for one use. 0
-	// keeps none.
+	// Warm is the number of boxes that Prepare makes ready, each for one use.
+	// 0 makes none.
 	Warm int
 
 	// withoutGroups behaves as if no control group could be made.

@@ -20,22 +20,30 @@ type pool struct {
 	changed *sync.Cond // when ready, busy or closed changed
 	ready   []*cradle
 	busy    bool // somebody fills the pool
+	awaited bool // somebody waits for the box that is being made
 	closed  bool
 	failed  error
 }
 
-func newPool(r *Runtime, s *slots, size int) *pool {
-	p := &pool{runtime: r, slots: s, size: size}
+func newPool(r *Runtime, s *slots) *pool {
+	p := &pool{runtime: r, slots: s, size: r.options.Warm}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
 
-// take returns a warm box, or nil when there is none, and has the pool filled
-// again.
+// take returns a warm box, or nil when there is none. One caller at a time
+// waits for a box that is being made: it is ready sooner than one that is begun
+// now.
 func (p *pool) take() *cradle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fillSoon()
+	if p.busy && !p.awaited {
+		p.awaited = true
+		for p.busy && len(p.ready) == 0 {
+			p.changed.Wait()
+		}
+		p.awaited = false
+	}
 	n := len(p.ready)
 	if n == 0 {
 		return nil
@@ -43,6 +51,13 @@ func (p *pool) take() *cradle {
 	c := p.ready[n-1]
 	p.ready = p.ready[:n-1]
 	return c
+}
+
+// prepare has the pool filled while the caller goes on.
+func (p *pool) prepare() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fillSoon()
 }
 
 // fillSoon starts filling unless that goes on already. A pool that could not
@@ -67,6 +82,7 @@ func (p *pool) fill() {
 			p.failed = err
 		} else {
 			p.ready = append(p.ready, c)
+			p.changed.Broadcast()
 		}
 	}
 	p.busy = false

@@ -169,3 +169,22 @@ func TestWhatNoWarmBoxCanBecome(t *testing.T) {
 		t.Error("a box with the host's network took a warm one")
 	}
 }
+
+// A Start that comes while the pool is being filled takes the box that is made.
+func TestStartTakesTheBoxThatIsBeingMade(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	r.options.Warm = 1
+	s, err := r.slots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.pool.prepare()
+	run(t, r, sandbox.Spec{Argv: []string{"true"}})
+	if made := s.next; made != 1 {
+		t.Errorf("%d slots were opened for one box", made)
+	}
+	if nextWarm(r) != 0 {
+		t.Error("a box that was used was replaced without being asked for")
+	}
+}

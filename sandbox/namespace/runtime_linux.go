@@ -27,6 +27,8 @@ type Runtime struct {
 	answer *sandbox.Availability
 }
 
+var _ sandbox.Preparer = (*Runtime)(nil)
+
 // New returns the embedded runtime. Nothing is looked up until it is used.
 func New(o Options) *Runtime {
 	r := &Runtime{options: o}
@@ -49,7 +51,7 @@ func New(o Options) *Runtime {
 			return nil, err
 		}
 		s.common = plain.parts
-		s.pool = newPool(r, s, o.Warm)
+		s.pool = newPool(r, s)
 		r.open.Store(s)
 		return s, nil
 	})
@@ -124,9 +126,18 @@ func (r *Runtime) require(spec *sandbox.Spec) error {
 	return nil
 }
 
+// Prepare has the pool filled in the background. What goes wrong is told by the
+// next Start.
+func (r *Runtime) Prepare() {
+	go func() {
+		if s, err := r.slots(); err == nil {
+			s.pool.prepare()
+		}
+	}()
+}
+
 // Warm fills the pool of boxes that are kept ready and returns when it is
-// full. Without it the pool is filled in the background from the first Start
-// on.
+// full.
 func (r *Runtime) Warm() error {
 	s, err := r.slots()
 	if err != nil {

@@ -33,6 +33,9 @@ func (*Runtime) Start(context.Context, sandbox.Spec) (sandbox.Box, error) {
 	return nil, errors.New(reason + "; " + remedy)
 }
 
+// Prepare has nothing to do.
+func (*Runtime) Prepare() {}
+
 // Warm always fails.
 func (*Runtime) Warm() error { return errors.New(reason + "; " + remedy) }
 
