@@ -13,6 +13,7 @@ import (
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/abuse"
 	"kintsugi/sandbox/bench"
+	"kintsugi/sandbox/namespace"
 )
 
 func newSandbox() *cobra.Command {
@@ -152,6 +153,11 @@ func benchmark(ctx context.Context, o bench.Options) (bench.Result, error) {
 			continue
 		}
 		list = append(list, bench.Own("kintsugi "+rt.Name(), rt, benchSpec(dir)))
+		if rt.Name() == namespace.Name {
+			warm := namespace.New(namespace.Options{Warm: slices.Max(append(o.Concurrent, 1))})
+			defer warm.Close()
+			list = append(list, bench.Warmed("  made ready", warm, benchSpec(dir), warm.Warm))
+		}
 	}
 	peers, missing := bench.Peers(ctx, dir)
 	res, err := bench.Run(ctx, append(list, peers...), o)

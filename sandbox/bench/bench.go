@@ -28,8 +28,9 @@ type Contestant struct {
 	Detail string
 	// Run runs a program that prints one line.
 	Run func(ctx context.Context) (Times, error)
-	// Rest, when set, is called between rounds, outside of the measured time.
-	Rest func()
+	// Ready, when set, is called before each round, outside of the measured
+	// time.
+	Ready func() error
 }
 
 // Absent is a contestant that could not take part.
@@ -123,6 +124,11 @@ func (t *tally) round(ctx context.Context, c Contestant, n int, limit time.Durat
 	if t.err != nil {
 		return
 	}
+	if c.Ready != nil {
+		if t.err = c.Ready(); t.err != nil {
+			return
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -139,9 +145,6 @@ func (t *tally) round(ctx context.Context, c Contestant, n int, limit time.Durat
 		})
 	}
 	wg.Wait()
-	if c.Rest != nil {
-		c.Rest()
-	}
 }
 
 func (t *tally) row(name string, n int) Row {

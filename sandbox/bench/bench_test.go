@@ -28,7 +28,7 @@ func TestRunTakesTurnsAndReportsFailures(t *testing.T) {
 	good := func(name string) Contestant {
 		return Contestant{Name: name, Run: func(context.Context) (Times, error) {
 			return Times{FirstByte: time.Millisecond, Whole: 2 * time.Millisecond}, nil
-		}, Rest: func() { order = append(order, name) }}
+		}, Ready: func() error { order = append(order, name); return nil }}
 	}
 	bad := Contestant{Name: "bad", Run: func(context.Context) (Times, error) { return Times{}, errors.New("broken") }}
 	res, err := Run(context.Background(), []Contestant{good("a"), good("bwrap"), bad}, Options{Rounds: 3, Concurrent: []int{1, 2}})

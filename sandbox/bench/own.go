@@ -17,6 +17,14 @@ func Own(name string, rt sandbox.Runtime, spec sandbox.Spec) Contestant {
 	}}
 }
 
+// Warmed is Own with boxes that are made ready before each round by fill.
+func Warmed(name string, rt sandbox.Runtime, spec sandbox.Spec, fill func() error) Contestant {
+	c := Own(name, rt, spec)
+	c.Detail += ", made ready beforehand"
+	c.Ready = fill
+	return c
+}
+
 func ownRun(ctx context.Context, rt sandbox.Runtime, spec sandbox.Spec) (Times, error) {
 	start := time.Now()
 	first := &firstByte{}

@@ -75,7 +75,7 @@ func (b *box) start(ctx context.Context) error {
 
 // startCold makes the box from nothing.
 func (b *box) startCold(ctx context.Context, v *view) error {
-	place, err := b.slots.get()
+	place, err := b.slots.get(b.spec.Network)
 	if err != nil {
 		return err
 	}

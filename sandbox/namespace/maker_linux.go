@@ -19,8 +19,9 @@ import (
 type maker struct {
 	control link
 	pid     int
-	users   *os.File // the user name space, when owners must be mapped to it
-	back    uint32   // where an order goes on in the maker
+	network sandbox.Network // of its boxes
+	users   *os.File        // the user name space, when owners must be mapped to it
+	back    uint32          // where an order goes on in the maker
 }
 
 // The descriptors that a maker is given.
@@ -45,12 +46,12 @@ var userLimits = []struct{ name, value string }{
 
 // newMaker starts the maker of a slot. Its user name space maps the caller's
 // own id, or for a privileged caller 65536 ids from the slot's range.
-func (s *slots) newMaker(of *slot) (*maker, error) {
+func (s *slots) newMaker(of *slot, network sandbox.Network) (*maker, error) {
 	control, err := newChannel()
 	if err != nil {
 		return nil, err
 	}
-	m := &maker{control: control}
+	m := &maker{control: control, network: network}
 	if err := m.start(s, of); err != nil {
 		m.close()
 		return nil, fmt.Errorf("starting the maker of boxes: %w", err)
@@ -77,7 +78,7 @@ func (m *maker) start(s *slots, of *slot) error {
 }
 
 func (m *maker) spawn(s *slots, of *slot, directory int, joins []int) error {
-	program, back := makerProgram(s.host, len(joins))
+	program, back := makerProgram(s.host, len(joins), m.network)
 	image, err := compile(program, "maker")
 	if err != nil {
 		return err
@@ -186,7 +187,7 @@ func writeProc(pid int, name, value string) error {
 }
 
 // makerProgram is the life of a maker. The label is where orders come back to.
-func makerProgram(h *host, joins int) (*launch.Program, launch.Label) {
+func makerProgram(h *host, joins int, network sandbox.Network) (*launch.Program, launch.Label) {
 	p := newPlan(h, sandbox.Limits{}, nil)
 	p.Note("closing the image")
 	p.Call(unix.SYS_CLOSE, makerImage)
@@ -211,7 +212,7 @@ func makerProgram(h *host, joins int) (*launch.Program, launch.Label) {
 	p.Note("closing what only the maker needed")
 	p.Call(unix.SYS_CLOSE_RANGE, makerImage, 1<<31-1, 0)
 	p.send(p.report(reportReady), 8)
-	back := p.serve()
+	back := p.serve(network)
 	return p.end(), back
 }
 
@@ -233,11 +234,18 @@ func (p *plan) lowerLimits() {
 }
 
 // serve takes one order after another. An order comes back to the label when
-// its box is born; then everything that came with it is dropped.
-func (p *plan) serve() launch.Label {
+// its box is born; then everything that came with it is dropped. The network
+// of the next box is made beforehand: its init inherits it, and the maker
+// leaves it for a new one at once.
+func (p *plan) serve(network sandbox.Network) launch.Label {
 	take, back := p.Label(), p.Label()
 	p.mapOrders(orderControl)
 	p.Bind(take)
+	if network == sandbox.NetworkNone {
+		p.Note("making a network of the box's own")
+		p.Call(unix.SYS_UNSHARE, unix.CLONE_NEWNET)
+		p.loopback()
+	}
 	p.receive(orderControl)
 	p.Bind(back)
 	p.Note("forgetting the last box")
@@ -250,11 +258,11 @@ func (p *plan) serve() launch.Label {
 
 // birth clones the box's init and lets the maker go back. What follows runs in
 // init.
-func (p *plan) birth(network sandbox.Network, back uint32) {
+func (p *plan) birth(back uint32) {
 	p.Note("making the name spaces")
 	inner, stuck := p.Label(), p.Label()
 	status := arrived(orderControl, arrivedStatus)
-	pid := p.CallOr(stuck, unix.SYS_CLONE, cloneFlags(network), 0, 0, 0, 0)
+	pid := p.CallOr(stuck, unix.SYS_CLONE, newSpaces, 0, 0, 0, 0)
 	p.JumpIf(pid, -1, 0, inner)
 	report := p.report(reportBorn)
 	p.Set(report.value, pid)
@@ -272,11 +280,7 @@ func (p *plan) birth(network sandbox.Network, back uint32) {
 	}
 }
 
-func cloneFlags(network sandbox.Network) int {
-	flags := unix.CLONE_PARENT | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC |
-		unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | int(unix.SIGCHLD)
-	if network == sandbox.NetworkNone {
-		flags |= unix.CLONE_NEWNET
-	}
-	return flags
-}
+// newSpaces are the name spaces that a box's init is born with. It has its
+// user and its network name space from the maker.
+const newSpaces = unix.CLONE_PARENT | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC |
+	unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | int(unix.SIGCHLD)

@@ -9,14 +9,15 @@ import (
 	"kintsugi/sandbox/namespace/launch"
 )
 
-// settle gives the box its name and its loopback interface.
-func (p *plan) settle(network sandbox.Network) {
+// settle gives the box its name and bounds what its programs may ever do.
+func (p *plan) settle() {
 	p.bound()
 	p.Note("naming the box")
 	p.Call(unix.SYS_SETHOSTNAME, "kintsugi", 8)
-	if network != sandbox.NetworkNone {
-		return
-	}
+}
+
+// loopback brings the loopback interface up.
+func (p *plan) loopback() {
 	p.Note("bringing the loopback interface up")
 	fd := p.Call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	request := make([]byte, 40) // struct ifreq

@@ -54,7 +54,7 @@ func newPlan(h *host, limits sandbox.Limits, g *group) *plan {
 // coldPlan is a whole box.
 func coldPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, s *slot) *launch.Program {
 	p := newPlan(h, limits, s.group)
-	p.common(v, spec.Network, s.maker.back)
+	p.common(v, s.maker.back)
 	p.finish(spec, v.parts)
 	return p.end()
 }
@@ -62,7 +62,7 @@ func coldPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, s *sl
 // warmPlan is a box up to the point where its program must be known.
 func warmPlan(h *host, v *view, s *slot) *launch.Program {
 	p := newPlan(h, sandbox.DefaultLimits, s.group)
-	p.common(v, sandbox.NetworkNone, s.maker.back)
+	p.common(v, s.maker.back)
 	p.needScratch()
 	p.mapOrders(warmControl)
 	p.send(p.report(reportReady), 8)
@@ -71,13 +71,13 @@ func warmPlan(h *host, v *view, s *slot) *launch.Program {
 }
 
 // common makes a box with the parts of a view.
-func (p *plan) common(v *view, network sandbox.Network, back uint32) {
-	p.birth(network, back)
+func (p *plan) common(v *view, back uint32) {
+	p.birth(back)
 	p.root(v.links)
 	p.attachAll(v.parts)
 	p.devices()
 	p.proc()
-	p.settle(network)
+	p.settle()
 }
 
 // orderPlan is the rest of a warm box: what is not in all boxes, and the

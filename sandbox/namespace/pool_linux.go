@@ -102,7 +102,7 @@ func (p *pool) wait() error {
 
 // make makes one warm box.
 func (p *pool) make() (*cradle, error) {
-	place, err := p.slots.get()
+	place, err := p.slots.get(sandbox.NetworkNone)
 	if err != nil {
 		return nil, err
 	}

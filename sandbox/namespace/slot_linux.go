@@ -3,7 +3,10 @@ package namespace
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync"
+
+	"kintsugi/sandbox"
 )
 
 const (
@@ -44,16 +47,23 @@ type slots struct {
 	next int
 }
 
-func (s *slots) get() (*slot, error) {
+// get returns a slot whose maker makes boxes with the given network.
+func (s *slots) get(network sandbox.Network) (*slot, error) {
 	s.mu.Lock()
 	if n := len(s.free); n > 0 {
-		got := s.free[n-1]
-		s.free = s.free[:n-1]
+		at := n - 1
+		for i, f := range s.free {
+			if f.maker.network == network {
+				at = i
+			}
+		}
+		got := s.free[at]
+		s.free = slices.Delete(s.free, at, at+1)
 		s.mu.Unlock()
-		return got, s.revive(got)
+		return got, s.revive(got, network)
 	}
 	s.mu.Unlock()
-	return s.open()
+	return s.open(network)
 }
 
 func (s *slots) put(used *slot) {
@@ -63,14 +73,14 @@ func (s *slots) put(used *slot) {
 }
 
 // open claims the first slot that nobody holds.
-func (s *slots) open() (*slot, error) {
+func (s *slots) open(network sandbox.Network) (*slot, error) {
 	lease, number, err := s.claim()
 	if err != nil {
 		return nil, err
 	}
 	made := &slot{number: number, lease: lease}
 	if made.group, err = s.groups.open(s.host.groupPrefix(number) + "box"); err == nil {
-		made.maker, err = s.newMaker(made)
+		made.maker, err = s.newMaker(made, network)
 	}
 	if err != nil {
 		made.close()
@@ -79,14 +89,14 @@ func (s *slots) open() (*slot, error) {
 	return made, nil
 }
 
-// revive gives a slot a new maker if the old one was killed: the kernel does
-// that when a box's memory is spent.
-func (s *slots) revive(slot *slot) error {
-	if !slot.spent && slot.maker.alive() {
+// revive gives a slot a new maker if the old one was killed, which the kernel
+// does when a box's memory is spent, or makes boxes with another network.
+func (s *slots) revive(slot *slot, network sandbox.Network) error {
+	if !slot.spent && slot.maker.network == network && slot.maker.alive() {
 		return nil
 	}
 	slot.maker.close()
-	fresh, err := s.newMaker(slot)
+	fresh, err := s.newMaker(slot, network)
 	if err != nil {
 		slot.close()
 		return err

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +116,46 @@ func TestNetworkNone(t *testing.T) {
 		t.Fatalf("a connection to the outside took %v and ended with %d", o.Duration, o.ExitCode)
 	}
 	shell(t, r, "getent hosts localhost | grep -c localhost", "1\n")
+}
+
+// TestSpacesAreTheBoxesOwn wants every name space but the users' to be neither
+// the host's nor the maker's, and the network to be new for each box.
+func TestSpacesAreTheBoxesOwn(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	for _, space := range []string{"net", "net", "mnt", "pid", "ipc", "uts", "cgroup"} {
+		host, err := os.Readlink("/proc/self/ns/" + space)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := sh("readlink /proc/self/ns/" + space + "; sleep 100")
+		lines := &lineWriter{lines: make(chan string, 1)}
+		spec.Stdout = lines
+		b := start(t, r, spec)
+		got := strings.TrimSpace(<-lines.lines)
+		if got == "" || got == host {
+			t.Errorf("%s: the box has %q, the host %q", space, got, host)
+		}
+		if os.Geteuid() == 0 { // only root may look at the maker
+			link := fmt.Sprintf("/proc/%d/ns/%s", b.(*box).slot.maker.pid, space)
+			maker, err := os.Readlink(link)
+			if err != nil || maker == got {
+				t.Errorf("%s: the box has %q, the maker %q, %v", space, got, maker, err)
+			}
+		}
+		b.Kill()
+		if _, err := b.Wait(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// lineWriter hands on what is written.
+type lineWriter struct{ lines chan string }
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.lines <- string(p)
+	return len(p), nil
 }
 
 func TestProgramsOfTheHostRun(t *testing.T) {
