@@ -2,6 +2,7 @@ package namespace
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -100,6 +101,7 @@ func (b *box) occupy(parts []part) error {
 	if err := b.slot.write(b.lease()); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
+	b.slots.await(b.works)
 	if err := makeWorks(b.works); err != nil {
 		return err
 	}
@@ -225,15 +227,15 @@ func (b *box) end() {
 	b.kill()
 }
 
-// Wait returns when everything is over.
+// Wait returns when no program of the box is left. The kernel takes the empty
+// box apart meanwhile.
 func (b *box) Wait() (sandbox.Result, error) { return b.waitOnce() }
 
 func (b *box) wait() (sandbox.Result, error) {
 	var result sandbox.Result
 	result.Started = b.started.Sub(b.begun)
-	ended := b.reports(&result)
+	ended, usage := b.reports(&result)
 	result.Duration = time.Since(b.started)
-	usage := b.bury()
 	close(b.done)
 	b.stop()
 	b.copies.Wait()
@@ -242,14 +244,14 @@ func (b *box) wait() (sandbox.Result, error) {
 		Memory: max(usage.Maxrss<<10, b.most.Load()),
 	}
 	b.judge(&result, ended, b.slot.group.settle())
-	b.discard()
+	b.empty()
+	b.slots.leave(b.works, b.vanish)
 	return result, nil
 }
 
-// reports reads until init is gone and says whether the program ended by
-// itself.
-func (b *box) reports(result *sandbox.Result) bool {
-	ended := false
+// reports reads until init is alone or gone and says whether the program ended
+// by itself, and what the box used in all.
+func (b *box) reports(result *sandbox.Result) (ended bool, usage unix.Rusage) {
 	for {
 		m, err := b.receive()
 		if errors.Is(err, os.ErrDeadlineExceeded) { // the context ended just when the program began
@@ -257,9 +259,12 @@ func (b *box) reports(result *sandbox.Result) bool {
 			continue
 		}
 		if err != nil {
-			return ended
+			return ended, b.bury()
 		}
 		switch m.kind {
+		case reportEmpty:
+			_, _ = binary.Decode(m.rest, binary.NativeEndian, &usage)
+			return ended, usage
 		case reportEnded:
 			ended = true
 			exitOf(syscall.WaitStatus(m.value), result)
@@ -332,6 +337,16 @@ func (b *box) Usage() sandbox.Usage {
 
 // discard gives back what the box held.
 func (b *box) discard() {
+	if b.cradle != nil {
+		b.cradle.discard()
+	}
+	b.empty()
+	b.vanish()
+}
+
+// empty closes and removes what only the box's programs needed. None of them
+// is left.
+func (b *box) empty() {
 	for _, l := range []*link{&b.in, &b.out, &b.errOut} {
 		l.close()
 	}
@@ -339,11 +354,18 @@ func (b *box) discard() {
 	for _, l := range b.listeners {
 		l.Close()
 	}
+	if b.cradle != nil {
+		clearWorks(b.works)
+	}
+}
+
+// vanish waits for the kernel to have taken the box's name spaces and mounts
+// apart, and makes its slot free.
+func (b *box) vanish() {
 	if b.cradle == nil {
 		return
 	}
 	b.cradle.discard()
-	clearWorks(b.works)
 	b.slot.clear()
 	b.slots.put(b.slot)
 }

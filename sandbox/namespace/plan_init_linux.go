@@ -166,5 +166,8 @@ func (p *plan) watch(polled launch.Addr, main launch.Cell) {
 	p.CallOr(empty, unix.SYS_WAIT4, -1, 0, 0, 0)
 	p.Jump(reap)
 	p.Bind(empty)
+	last := p.report(reportEmpty)
+	p.Call(unix.SYS_GETRUSAGE, unix.RUSAGE_CHILDREN, last.at+8)
+	p.send(last, 8+rusageSize)
 	p.Call(unix.SYS_EXIT_GROUP, 0)
 }

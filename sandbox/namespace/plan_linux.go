@@ -25,6 +25,7 @@ const (
 	reportEnded   = 5 // then: wait status, resource usage
 	reportOverdue = 6 // the wall clock ran out
 	reportReady   = 7 // the box waits for its order
+	reportEmpty   = 8 // no process but init is left; then: 0, resource usage of all
 )
 
 // plan is a box as a program. It begins in a maker, which clones the box's

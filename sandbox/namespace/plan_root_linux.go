@@ -212,7 +212,7 @@ func (p *plan) overlayOptions(part *part) string {
 			lower = append(lower, p.numbered(t.path))
 		}
 	}
-	options := "userxattr,lowerdir=" + strings.Join(lower, ":")
+	options := "userxattr,index=off,lowerdir=" + strings.Join(lower, ":")
 	switch {
 	case part.scratchNumber > 0:
 		options += ",upperdir=" + p.hiddenPath('u', part.scratchNumber) + ",workdir=" + p.hiddenPath('w', part.scratchNumber)

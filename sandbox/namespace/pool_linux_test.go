@@ -43,6 +43,7 @@ func TestWarmBoxesAreUsedOnce(t *testing.T) {
 		if result, err := b.Wait(); err != nil || result.ExitCode != 0 {
 			t.Fatalf("%+v %v", result, err)
 		}
+		r.open.Load().settle()
 		if err := unix.Kill(init, 0); err == nil {
 			t.Errorf("process %d outlived its box", init)
 		}
@@ -64,6 +65,7 @@ func TestDeadMakerIsReplaced(t *testing.T) {
 	r := newRuntime(t)
 	shell(t, r, "echo first", "first\n")
 	s := r.open.Load()
+	s.settle()
 	if len(s.free) != 1 {
 		t.Fatalf("%d slots are free", len(s.free))
 	}
@@ -84,7 +86,9 @@ func TestMakerForgets(t *testing.T) {
 		if o := run(t, r, sandbox.Spec{Argv: []string{"true"}, Env: []string{environment}}); o.ExitCode != 0 {
 			t.Fatalf("%+v", o)
 		}
-		maker := r.open.Load().free[0].maker.pid
+		s := r.open.Load()
+		s.settle()
+		maker := s.free[0].maker.pid
 		if os.Geteuid() == 0 { // only root may look into the maker
 			if found := memoryHas(t, maker, "s3cret"); found != "" {
 				t.Errorf("the maker remembers %.10s in %s", environment, found)

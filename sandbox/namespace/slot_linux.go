@@ -45,6 +45,58 @@ type slots struct {
 	mu   sync.Mutex
 	free []*slot
 	next int
+
+	// A box whose programs are gone is taken apart while its caller goes on.
+	// room bounds how many are at a time; busy says which directories they had.
+	room chan struct{}
+	busy map[string]<-chan struct{}
+}
+
+// maxApart is how many boxes of one process may be being taken apart.
+const maxApart = 32
+
+// leave runs vanish in the background. Until that is done the directories are
+// still part of a mount.
+func (s *slots) leave(works []workDir, vanish func()) {
+	s.room <- struct{}{}
+	done := make(chan struct{})
+	s.mu.Lock()
+	for _, w := range works {
+		s.busy[w.path] = done
+	}
+	s.mu.Unlock()
+	go func() {
+		vanish()
+		s.mu.Lock()
+		for _, w := range works {
+			delete(s.busy, w.path)
+		}
+		s.mu.Unlock()
+		close(done)
+		<-s.room
+	}()
+}
+
+// settle returns when every box that was being taken apart is gone.
+func (s *slots) settle() {
+	for range maxApart {
+		s.room <- struct{}{}
+	}
+	for range maxApart {
+		<-s.room
+	}
+}
+
+// await returns when no box that is being taken apart has the directories.
+func (s *slots) await(works []workDir) {
+	for _, w := range works {
+		s.mu.Lock()
+		done := s.busy[w.path]
+		s.mu.Unlock()
+		if done != nil {
+			<-done
+		}
+	}
 }
 
 // get returns a slot whose maker makes boxes with the given network.
@@ -115,6 +167,7 @@ func (s *slot) close() {
 
 // close gives up all slots that no box is in.
 func (s *slots) close() {
+	s.settle()
 	s.mu.Lock()
 	free := s.free
 	s.free = nil
@@ -126,7 +179,7 @@ func (s *slots) close() {
 
 // newSlots opens the life line.
 func newSlots(h *host, g *cgroups) (*slots, error) {
-	s := &slots{host: h, groups: g}
+	s := &slots{host: h, groups: g, room: make(chan struct{}, maxApart), busy: map[string]<-chan struct{}{}}
 	var err error
 	s.life, s.lifeTheirs, err = newLifeLine()
 	return s, err

@@ -40,7 +40,8 @@ func (b *box) look() {
 	u := sample(b.pid)
 	b.mu.Unlock()
 	b.most.Store(max(b.most.Load(), u.Memory))
-	if b.limits.Processes > 0 && u.Processes >= b.limits.Processes {
+	// The one that could not start another has often given up by now.
+	if b.limits.Processes > 0 && u.Processes >= b.limits.Processes-1 {
 		b.crowded.Store(true)
 	}
 	if b.limits.Memory > 0 && u.Memory > b.limits.Memory {
