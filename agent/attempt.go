@@ -140,9 +140,9 @@ func (e *Engine) logEnd(r *run, a *attempt) error {
 		})
 }
 
-// runPrelude runs the commands that remedies put before the program.
+// runPrelude runs the commands that layers and remedies put before the program.
 func (e *Engine) runPrelude(ctx context.Context, draft Draft) error {
-	for _, argv := range e.env.prelude {
+	for _, argv := range e.env.before() {
 		box, err := e.Runtime.Start(ctx, e.spec(argv, draft))
 		if err != nil {
 			return err

@@ -80,6 +80,8 @@ type run struct {
 	denied  string          // why the last remedy was refused
 	file    string          // the program that runs, on the host; "" for a command
 	locked  bool            // its packages were prepared from a lock
+
+	compiled bool // a compiler turns the one file into the program
 }
 
 type mended struct {

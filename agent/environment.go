@@ -55,6 +55,17 @@ func (e *environment) env(base []string) []string {
 	return sandbox.MergeEnv(base, e.vars...)
 }
 
+// before are the commands that go before the program.
+func (e *environment) before() [][]string {
+	var out [][]string
+	for _, manager := range slices.Sorted(maps.Keys(e.layers)) {
+		if argv := e.layers[manager].Before; len(argv) > 0 {
+			out = append(out, argv)
+		}
+	}
+	return append(out, e.prelude...)
+}
+
 // want adds packages to a manager's set and returns the whole set.
 func (e *environment) want(manager string, packages, verify []string) (all, check []string) {
 	return union(e.packages[manager], packages), union(e.verify[manager], verify)

@@ -215,7 +215,8 @@ func (e *Engine) installer(ctx context.Context, r *run, id string, req install.R
 		Step: r.call.Step, Remedy: id, Clean: func(p []byte) string { return inert.String(string(p)) }, Keep: 64 << 10,
 	})
 	defer words.Close()
-	req.Env, req.Layers, req.Workspace = e.env.env(e.Env), e.env.trees(req.Manager), draft.Spec()
+	req.Env, req.Layers = e.env.env(e.Env), e.env.trees(req.Manager)
+	req.Workspace, req.Dir = draft.Spec(), e.Project.Dir
 	req.Output, req.Progress = words, e.progress(id)
 	return e.Installer.Install(ctx, req)
 }
@@ -234,6 +235,9 @@ func (e *Engine) progress(id string) func(string) {
 // interpreter is the program whose packages a manager installs, when the call
 // runs one.
 func interpreter(r *run, manager string) string {
+	if manager == "cargo" && r.compiled {
+		return "rustc" // a single file, whatever project it lies in
+	}
 	want := map[string]string{"pip": "python", "npm": "node"}[manager]
 	if want != "" && len(r.argv) > 0 {
 		name := r.argv[0][strings.LastIndexByte(r.argv[0], '/')+1:]

@@ -46,7 +46,7 @@ func (e *Engine) resolveFile(r *run) error {
 	if !ok {
 		return fmt.Errorf("%s: no way is known to run this kind of file; name the command: kintsugi run -- COMMAND %s", r.call.File, r.call.File)
 	}
-	r.argv = e.command(runner, r.call.File, r.call.Args)
+	r.argv = e.command(r, runner, r.call.File)
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (e *Engine) resolveCode(r *run) error {
 		return fmt.Errorf("cannot store the code to run: %w", err)
 	}
 	r.mounts = []sandbox.Mount{{Source: dir, Target: codeDir}}
-	r.argv = e.command(runner, codeDir+"/"+name, r.call.Args)
+	r.argv = e.command(r, runner, codeDir+"/"+name)
 	return nil
 }
 
@@ -82,7 +82,8 @@ const builtProgram = "/tmp/kintsugi-program"
 // command is how a box runs the file. A program to be compiled is compiled and
 // run in the same box. When no interpreter is there, the best one is named all
 // the same: the box then says that it is missing, and heal knows what to do.
-func (e *Engine) command(runner heal.Runner, file string, args []string) []string {
+func (e *Engine) command(r *run, runner heal.Runner, file string) []string {
+	args := r.call.Args
 	build, argv, missing := runner.Commands(file, builtProgram, args, e.lookPath)
 	if missing != "" {
 		build, argv, _ = runner.Commands(file, builtProgram, args, func(string) bool { return true })
@@ -90,7 +91,12 @@ func (e *Engine) command(runner heal.Runner, file string, args []string) []strin
 	if build == nil {
 		return argv
 	}
-	script := quoted(build) + ` && exec "$@"`
+	r.compiled = true
+	script := quoted(build)
+	if runner.Flags != "" {
+		script += " $" + runner.Flags
+	}
+	script += ` && exec "$@"`
 	return append([]string{"/bin/sh", "-c", script, "sh"}, argv...)
 }
 

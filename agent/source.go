@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/modfile"
+
 	"kintsugi/agent/heal"
+	"kintsugi/agent/heal/install"
 )
 
 // source is what the user's own code says: the modules it imports and the
@@ -40,17 +43,36 @@ func (e *Engine) readSource(r *run) source {
 		entry = append(entry, importsOf("inline.js", inline(r.argv, arg, "-e"))...)
 	}
 	e.walkProject(func(rel string, text func() []byte) {
-		name := stem(rel)
+		name, list := stem(rel), importsOf(rel, text())
 		s.local = append(s.local, name, topDir(rel))
-		s.byFile[name] = append(s.byFile[name], importsOf(rel, text())...)
+		s.byFile[name] = append(s.byFile[name], list...)
+		if whole(rel) {
+			entry = append(entry, list...)
+		}
 	})
-	s.own = s.reach(entry)
+	s.own = e.foreign(s.reach(entry))
 	s.imports = slices.Clone(s.own)
 	for _, list := range s.byFile {
 		s.imports = append(s.imports, list...)
 	}
-	s.imports, s.local = union(s.imports, nil), union(s.local, nil)
+	s.imports, s.local = union(e.foreign(s.imports), nil), union(s.local, nil)
 	return s
+}
+
+// whole says that a file belongs to the program without being named: Go and
+// Rust build all files of a package, and Cargo.toml lists what it needs.
+func whole(rel string) bool {
+	return slices.Contains([]string{".go", ".rs"}, filepath.Ext(rel)) || filepath.Base(rel) == "Cargo.toml"
+}
+
+// foreign leaves out packages of the user's own Go module.
+func (e *Engine) foreign(imports []string) []string {
+	mod, err := readSmall(filepath.Join(e.Project.Source, "go.mod"))
+	own := modfile.ModulePath(mod)
+	if err != nil || own == "" {
+		return imports
+	}
+	return slices.DeleteFunc(imports, func(i string) bool { return i == own || strings.HasPrefix(i, own+"/") })
 }
 
 // importsOf reads the imports of one file, by its extension.
@@ -60,6 +82,13 @@ func importsOf(name string, text []byte) []string {
 		return heal.PythonImports(text)
 	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx":
 		return heal.NodeImports(text)
+	case ".go":
+		return heal.GoImports(text)
+	case ".rs":
+		return heal.RustImports(text)
+	}
+	if filepath.Base(name) == "Cargo.toml" {
+		return install.CratesOf(string(text))
 	}
 	return nil
 }
@@ -145,7 +174,8 @@ func readSmall(path string) ([]byte, error) {
 // together adds to a remedy for one missing module the others that the code
 // imports and the box lacks, so that they are installed at once.
 func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.Remedy) heal.Remedy {
-	if m.Action != "install" || d.Kind != "missing_module" || (m.Manager != "pip" && m.Manager != "npm") {
+	compiled := m.Manager == "go" || m.Manager == "cargo"
+	if m.Action != "install" || !compiled && (d.Kind != "missing_module" || m.Manager != "pip" && m.Manager != "npm") {
 		return m
 	}
 	rules, err := e.Rules()
@@ -164,6 +194,9 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 	}
 	if most := plan(func(string) bool { return false }); len(most.Packages) <= len(m.Packages) {
 		return m // the program imports nothing else that a package brings
+	}
+	if compiled { // the compiler takes what it needs, and more costs nothing
+		return plan(func(string) bool { return false })
 	}
 	missing := e.absent(ctx, r, d.Ecosystem)
 	return plan(func(module string) bool { return !missing[module] })

@@ -9,6 +9,7 @@ func (s *scan) rubyGem(m *match) string {
 		return "local"
 	}
 	if found := s.lookupOne(m); found != "unknown" {
+		m.vars["deb"] = s.rubyDeb(m.vars["packages"])
 		return found
 	}
 	root, _, _ := strings.Cut(name, "/")
@@ -16,6 +17,7 @@ func (s *scan) rubyGem(m *match) string {
 		v := s.rules.Vouch("gem", gem)
 		if v.Trust != Unknown {
 			m.vars["packages"], m.origin, m.trust, m.near = gem, v.Origin, v.Trust, nil
+			m.vars["deb"] = s.rubyDeb(gem)
 			return "known"
 		}
 		m.near = append(m.near, v.DidYouMean...)
@@ -25,6 +27,16 @@ func (s *scan) rubyGem(m *match) string {
 		m.near, m.vars["packages"] = firstNames(m.near), ""
 	}
 	return "unknown"
+}
+
+// rubyDeb is the system's package of a gem, if there is one: it is called as
+// the gem is.
+func (s *scan) rubyDeb(gem string) string {
+	name := strings.ReplaceAll(strings.ToLower(gem), "_", "-")
+	if !s.rules.list("gem-apt").has(name) {
+		return ""
+	}
+	return "ruby-" + name
 }
 
 // perlModule decides what a missing Perl module is.
@@ -72,13 +84,34 @@ func (s *scan) rustCrate(m *match) string {
 	dashed := strings.ReplaceAll(name, "_", "-")
 	for _, crate := range []string{name, dashed} {
 		if v := s.rules.Vouch("cargo", crate); v.Trust != Unknown {
-			m.vars["packages"], m.origin, m.trust = crate, v.Origin, v.Trust
+			m.vars["packages"], m.origin, m.trust = s.rules.crate(crate), v.Origin, v.Trust
 			return "known"
 		}
 	}
 	m.vars["packages"], m.trust = dashed, Unknown
 	m.near, _ = s.rules.nearNames("cargo", dashed)
 	return "unknown"
+}
+
+// crate is a crate with the features that its usual programs cannot do
+// without: "tokio[full]".
+func (r *Rules) crate(name string) string {
+	if w, ok := r.table("crate").find(name); ok {
+		return name + "[" + strings.Join(w.packages, ",") + "]"
+	}
+	return name
+}
+
+// ownImports is for failures whose message names no package: it takes those that
+// the user's own code imports and that are known. Outcomes are known and none.
+func (s *scan) ownImports(m *match) string {
+	for _, r := range s.rules.Plan(m.rule.ecosystem, s.in.Imports, func(string) bool { return false }, s.in.Files, s.in.Python) {
+		if r.Action == "install" && r.Trust == Known {
+			m.vars["packages"], m.origin, m.trust = strings.Join(r.Packages, " "), r.Origin, Known
+			return "known"
+		}
+	}
+	return "none"
 }
 
 // javaPackage decides what a missing Java package or class is.

@@ -4,7 +4,7 @@ import "slices"
 
 // Plan names the remedies that give a program what its imports need, in one
 // go: one remedy for each manager and tier of trust. It takes what the source
-// imports (PythonImports, NodeImports), what the environment already has, the
+// imports (PythonImports and its kin), what the environment already has, the
 // names in the project (as Input.Files) and the interpreter's version. Names
 // that nothing vouches for are left out: they have to fail first, and ask.
 func (r *Rules) Plan(ecosystem string, imports []string, have func(module string) bool, local []string, pyver string) []Remedy {
@@ -15,6 +15,10 @@ func (r *Rules) Plan(ecosystem string, imports []string, have func(module string
 			p.python(imp, have)
 		case "node":
 			p.node(imp, have)
+		case "go":
+			p.golang(imp, have)
+		case "rust":
+			p.rust(imp, have)
 		}
 	}
 	return p.out
@@ -58,6 +62,21 @@ func (p *planner) node(spec string, have func(string) bool) {
 		return
 	}
 	p.add("npm", m, m.vars["package"])
+}
+
+func (p *planner) golang(path string, have func(string) bool) {
+	v := p.rules.Vouch("go", path)
+	if v.Trust != Unknown && !have(path) {
+		p.add("go", &match{vars: map[string]string{"packages": path}, trust: v.Trust}, path)
+	}
+}
+
+func (p *planner) rust(crate string, have func(string) bool) {
+	s := &scan{rules: p.rules, in: p.in}
+	m := &match{rule: &rule{}, vars: map[string]string{"crate": crate}}
+	if s.rustCrate(m) == "known" && !have(crate) {
+		p.add("cargo", m, crate)
+	}
 }
 
 // add puts the packages of a match into the remedy for their manager and

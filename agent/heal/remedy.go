@@ -95,11 +95,30 @@ func (r *Rules) installCommand(manager string, packages []string) string {
 	if !ok {
 		t = manager + " install {packages}"
 	}
+	if manager == "cargo" {
+		packages = crateWords(packages)
+	}
 	quoted := make([]string, len(packages))
 	for i, p := range packages {
 		quoted[i] = shellQuote(p)
 	}
 	return expand(t, map[string]string{"packages": strings.Join(quoted, " ")})
+}
+
+// crateWords writes crates with features as cargo add takes them.
+func crateWords(packages []string) []string {
+	var names, features []string
+	for _, p := range packages {
+		name, list, _ := strings.Cut(strings.TrimSuffix(p, "]"), "[")
+		names = append(names, name)
+		for _, f := range strings.FieldsFunc(list, func(c rune) bool { return c == ',' }) {
+			features = append(features, name+"/"+f)
+		}
+	}
+	if len(features) > 0 {
+		names = append(names, "--features", strings.Join(features, ","))
+	}
+	return names
 }
 
 var shellSafe = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_\-]+$`)

@@ -52,6 +52,8 @@ func resolverFor(name string) resolver {
 		return (*scan).rPackage
 	case "rust-crate":
 		return (*scan).rustCrate
+	case "imports":
+		return (*scan).ownImports
 	case "java-package":
 		return (*scan).javaPackage
 	case "tex-style":

@@ -14,6 +14,9 @@ type runnerSpec struct {
 	Shebangs   []string   `toml:"shebangs"` // interpreters a first line may name
 	Build      [][]string `toml:"build"`
 	Run        [][]string `toml:"run"`
+	// Flags is a variable whose words the build command gets as well: what a
+	// layer knows about where packages are.
+	Flags string `toml:"flags"`
 }
 
 // Runner is how to run a program file. Build (when the language compiles) and
@@ -26,6 +29,7 @@ type Runner struct {
 	Why       string // what told: "extension .py", "first line", "file name"
 	Build     [][]string
 	Run       [][]string
+	Flags     string // a variable whose words go behind the build command
 }
 
 // Runner picks the runner for a file by its first line, its whole name or its
@@ -58,7 +62,7 @@ func (r *Rules) runnerThat(why string, fits func(*runnerSpec) bool) (Runner, boo
 				if name == "" {
 					name = m.Title
 				}
-				return Runner{Ecosystem: m.Ecosystem, Name: name, Why: why, Build: s.Build, Run: s.Run}, true
+				return Runner{Ecosystem: m.Ecosystem, Name: name, Why: why, Build: s.Build, Run: s.Run, Flags: s.Flags}, true
 			}
 		}
 	}

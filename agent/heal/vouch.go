@@ -70,6 +70,12 @@ func bareName(manager, name string) string {
 		if i := strings.LastIndexByte(name, '@'); i > 0 {
 			name = name[:i]
 		}
+	case "go":
+		name, _, _ = strings.Cut(name, "@")
+	case "cargo":
+		if i := strings.IndexAny(name, "@["); i > 0 {
+			name = name[:i]
+		}
 	}
 	return name
 }

@@ -104,7 +104,7 @@ func (in *Installer) runApt(ctx context.Context, r Request, b *build, got *fetch
 		err = &Error{Manager: "apt", Reason: "the system says that these packages are installed already"}
 	}
 	if err == nil {
-		err = checkDebs(r, files)
+		err = checkPinned(r, files)
 	}
 	if err != nil {
 		return nil, err

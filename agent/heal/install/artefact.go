@@ -128,17 +128,17 @@ func (l Layer) matches(pins []gateway.Pin) bool {
 	return true
 }
 
-// checkDebs compares what apt fetched with the pins, before anything is
-// unpacked.
-func checkDebs(r Request, got []Artefact) error {
+// checkPinned compares what a manager fetched with the pins, before anything of
+// it is used.
+func checkPinned(r Request, got []Artefact) error {
 	for _, a := range got {
 		i := slices.IndexFunc(r.Pins, func(p gateway.Pin) bool { return p.Name == a.Name })
 		switch {
 		case len(r.Pins) == 0, i < 0 && r.Unpinned:
 		case i < 0:
-			return &Error{Manager: "apt", Reason: a.Name + " is not in the lock"}
+			return &Error{Manager: r.Manager, Reason: a.Name + " is not in the lock"}
 		case r.Pins[i].Version != a.Version || r.Pins[i].Files[a.File] != a.Hash:
-			return &Error{Manager: "apt", Reason: a.File + " is not what the lock says"}
+			return &Error{Manager: r.Manager, Reason: a.Name + " " + a.File + " is not what the lock says"}
 		}
 	}
 	return nil

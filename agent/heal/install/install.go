@@ -29,7 +29,7 @@ import (
 
 // Request is one set of packages to have.
 type Request struct {
-	Manager  string // pip, npm, apt
+	Manager  string // pip, npm, apt, go, cargo
 	Packages []string
 	// Argv0 is the interpreter that runs the user's code ("python3").
 	Argv0 string
@@ -37,8 +37,11 @@ type Request struct {
 	// layers it has from other managers.
 	Env    []string
 	Layers []string
-	// Workspace shows the project read-only to interpreters that live in it.
+	// Workspace shows the project to interpreters that live in it, and to
+	// managers whose packages are named by a file of the project; Dir is the
+	// folder that the program starts in.
 	Workspace sandbox.Workspace
+	Dir       string
 	// Verify names what must be there afterwards: modules for pip and npm,
 	// commands or library files for apt.
 	Verify []string
@@ -94,7 +97,9 @@ func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 	if err := checkNames(r.Manager, r.Packages); err != nil {
 		return Layer{}, err
 	}
-	one := map[string]func(context.Context, Request) (Layer, error){"pip": in.pip, "npm": in.npm, "apt": in.apt}[r.Manager]
+	one := map[string]func(context.Context, Request) (Layer, error){
+		"pip": in.pip, "npm": in.npm, "apt": in.apt, "go": in.golang, "cargo": in.cargo,
+	}[r.Manager]
 	if one == nil {
 		return Layer{}, &Error{Manager: r.Manager, Reason: "this kind of package cannot be installed in a box yet"}
 	}
@@ -229,7 +234,7 @@ func fail(manager, output string, res sandbox.Result) error {
 	}
 	for _, line := range strings.Split(output, "\n") {
 		line = strings.TrimSpace(line)
-		for _, mark := range []string{"ERROR:", "npm error ", "npm ERR! ", "E:", "dpkg-deb: error"} {
+		for _, mark := range []string{"ERROR:", "npm error ", "npm ERR! ", "E:", "dpkg-deb: error", "go: ", "error: "} {
 			if rest, ok := strings.CutPrefix(line, mark); ok && strings.TrimSpace(rest) != "" {
 				reason = strings.TrimSpace(rest)
 			}

@@ -20,6 +20,9 @@ type Layer struct {
 	Env       []string  `json:"env,omitempty"`      // KEY=value for every run
 	Path      []string  `json:"path,omitempty"`     // directories added to PATH
 	Installed time.Time `json:"installed"`
+	// Before is a command that a box runs in the project before the program;
+	// it costs a box of its own. Empty: none.
+	Before []string `json:"before,omitempty"`
 	// For is the interpreter and platform that it was made for.
 	For string `json:"for,omitempty"`
 	// Artefacts are the files that were fetched, with their hashes.
