@@ -46,7 +46,7 @@ func (e *Engine) readSource(r *run) source {
 		name, list := stem(rel), importsOf(rel, text())
 		s.local = append(s.local, name, topDir(rel))
 		s.byFile[name] = append(s.byFile[name], list...)
-		if whole(rel) {
+		if whole(rel) && !r.compiled {
 			entry = append(entry, list...)
 		}
 	})

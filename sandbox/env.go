@@ -13,9 +13,11 @@ var passed = map[string]bool{
 }
 
 // fixed are set in every box. The locale is fixed so that error messages are
-// the ones the rules know.
+// the ones the rules know. Package managers that would wait for a network are
+// told that there is none.
 var fixed = []string{
 	"LANG=C.UTF-8", "LC_ALL=C.UTF-8", "LANGUAGE=", "TMPDIR=/tmp", "KINTSUGI=1",
+	"GOPROXY=off", "GOTOOLCHAIN=local", "CARGO_NET_OFFLINE=true",
 }
 
 // BaseEnv is the environment of a box: the allowlisted part of the host's

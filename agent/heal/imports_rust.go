@@ -26,8 +26,8 @@ func RustImports(src []byte) []string {
 	}
 	uses := rustUse.FindAllStringSubmatch(text, -1)
 	for _, m := range uses {
-		for _, w := range rustWord.FindAllString(m[2], -1) {
-			own[w] = true
+		for _, w := range rustWord.FindAllStringSubmatch(m[2], -1) {
+			own[w[0]] = true
 		}
 	}
 	var out []string

@@ -25,8 +25,13 @@ func (r *Rules) Vouch(manager, name string) Verdict {
 	if w, ok := r.table("wrong").rows[manager+" "+name]; ok {
 		return Verdict{Trust: Unknown, Origin: "map wrong: " + name, DidYouMean: strings.Split(w.columns["packages"], ", ")}
 	}
-	if manager == "go" {
+	switch {
+	case manager == "go":
 		name = r.goModule(name)
+	case manager == "cargo" && !r.list("cargo-known").has(name): // crates differ in more than a dash
+		if dashed := strings.ReplaceAll(name, "_", "-"); r.list("cargo-known").has(dashed) || r.list("cargo").has(dashed) {
+			name = dashed
+		}
 	}
 	switch {
 	case manager == "apt" && r.list("curated apt").has(name):
@@ -114,7 +119,7 @@ func (r *Rules) readCuratedApt() *nameList {
 // goModule is the known module that an import path lies in, or the path.
 func (r *Rules) goModule(path string) string {
 	for p := path; strings.Contains(p, "/"); p = p[:strings.LastIndexByte(p, '/')] {
-		if r.list("go-known").has(p) {
+		if r.list("go-known").has(p) || r.list("go").has(p) {
 			return p
 		}
 	}

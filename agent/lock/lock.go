@@ -51,7 +51,7 @@ type Set struct {
 
 // Part is what one package manager brings.
 type Part struct {
-	Manager string `toml:"manager" json:"manager"` // pip, npm, apt
+	Manager string `toml:"manager" json:"manager"` // pip, npm, apt, go, cargo
 	// For is the interpreter and platform that it was made on. Elsewhere
 	// packages may be needed that the lock does not name.
 	For string `toml:"for,omitempty" json:"for,omitempty"`
@@ -101,7 +101,7 @@ func Read(path string) (File, error) {
 }
 
 var (
-	hashForm = lazyregexp.New(`^(?:sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
+	hashForm = lazyregexp.New(`^(?:sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}|h1:[A-Za-z0-9+/]{43}=)$`)
 	wordForm = lazyregexp.New(`^[@A-Za-z0-9][A-Za-z0-9@/._+~:!-]{0,199}$`)
 )
 

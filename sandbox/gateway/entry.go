@@ -35,6 +35,7 @@ type Entry struct {
 type refusal struct {
 	status int
 	reason string
+	denied bool // the upstream answered that it does not let us have it
 }
 
 func (r *refusal) Error() string { return r.reason }

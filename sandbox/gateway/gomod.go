@@ -87,9 +87,15 @@ func (m *gomod) page(ctx context.Context, r *request, name, rest string) (answer
 	return a, nil
 }
 
+// gone is the answer for a module that no proxy gives. The go command asks for
+// every parent of an import path as well, and some proxies forbid what they do
+// not have: without credentials that says no more than that it is not there.
 func (m *gomod) gone(name string, err error) error {
 	if unreachable(err) {
 		return m.g.absent("go", name, err)
+	}
+	if err != nil && asRefusal(err).denied && !slices.ContainsFunc(m.ups, func(u Upstream) bool { return u.Auth != "" }) {
+		return refuse(statusAbsent, "the index has no %s, or does not let us have it", name)
 	}
 	return err
 }

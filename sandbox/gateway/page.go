@@ -126,7 +126,8 @@ func badStatus(status int, name string) error {
 	case http.StatusNotFound, http.StatusGone:
 		return refuse(statusAbsent, "the index has no %s", name)
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
-		return refuse(statusFailed, "the index does not let us have %s (status %d); check the credentials in its configuration", name, status)
+		return &refusal{status: statusFailed, denied: true, reason: fmt.Sprintf(
+			"the index does not let us have %s (status %d); check the credentials in its configuration", name, status)}
 	}
 	return refuse(statusFailed, "the index answered %d for %s", status, name)
 }

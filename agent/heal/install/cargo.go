@@ -110,7 +110,7 @@ func (in *Installer) cargo(ctx context.Context, r Request) (Layer, error) {
 	var got fetched
 	l = Layer{
 		Key: key, Manager: "cargo", Packages: r.Packages, Installed: in.Now(), For: p.platform(),
-		Env: []string{"CARGO_HOME=" + cargoBase, "CARGO_NET_OFFLINE=true"},
+		Env: []string{"CARGO_HOME=" + cargoBase},
 	}
 	if err := in.runCargo(ctx, r, p, b, &got); err != nil {
 		return Layer{}, err
@@ -148,7 +148,7 @@ func (in *Installer) runCargo(ctx context.Context, r Request, p crateProject, b 
 	files := map[string]string{"config.toml": vendored, "home/config.toml": ""}
 	spec := sandbox.Spec{
 		Dir: cargoBase + "/now", Layers: r.Layers, Mounts: []sandbox.Mount{{Source: base, Target: cargoBase, Writable: true}},
-		Env: sandbox.MergeEnv(r.Env, "CARGO_HOME="+cargoBase+"/home", "CARGO_TERM_COLOR=never"),
+		Env: sandbox.MergeEnv(r.Env, "CARGO_HOME="+cargoBase+"/home", "CARGO_TERM_COLOR=never", "CARGO_NET_OFFLINE=false"),
 	}
 	if p.file != "" {
 		files["was/Cargo.toml"] = p.manifest

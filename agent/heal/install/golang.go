@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 
 	"kintsugi/sandbox"
 )
@@ -43,7 +45,7 @@ if [ -f "$sum" ]; then cat "$sum"; fi`
 func (in *Installer) goProject(ctx context.Context, r Request) (goProject, error) {
 	out, _, err := in.ask(ctx, sandbox.Spec{
 		Argv: []string{"/bin/sh", "-c", askGo}, Dir: r.Dir, Layers: r.Layers, Workspace: r.Workspace,
-		Env: sandbox.MergeEnv(r.Env, "GOTOOLCHAIN=local", "GOFLAGS=", "GOWORK=off"),
+		Env: sandbox.MergeEnv(r.Env, "GOFLAGS=", "GOWORK=off"),
 	})
 	if err != nil {
 		return goProject{}, &Error{Manager: "go", Reason: "cannot ask go what it is: " + err.Error()}
@@ -109,19 +111,44 @@ func (in *Installer) golang(ctx context.Context, r Request) (Layer, error) {
 	if err := in.runGo(ctx, r, p, b, &got); err != nil {
 		return Layer{}, err
 	}
-	files := slices.DeleteFunc(got.artefacts(), func(a Artefact) bool { return !strings.HasSuffix(a.File, ".zip") })
+	files, err := goArtefacts(filepath.Join(b.tree, filepath.FromSlash(goBase), "mod"), got.artefacts())
+	if err != nil {
+		return Layer{}, err
+	}
 	if err := checkPinned(r, files); err != nil {
 		return Layer{}, err
 	}
 	l = Layer{
 		Key: key, Manager: "go", Packages: r.Packages, Installed: in.Now(), For: p.platform(), Artefacts: files,
-		Env:    []string{"GOMODCACHE=" + goBase + "/mod", "GOCACHE=" + goBase + "/build", "GOPROXY=off"},
+		// The go command indexes the user's own folders in its cache, and
+		// cannot where that is read-only.
+		Env:    []string{"GOMODCACHE=" + goBase + "/mod", "GOCACHE=" + goBase + "/build", "GODEBUG=goindex=0"},
 		Before: placing(goBase, p.dir, "go.mod"),
 	}
 	for _, f := range files {
 		l.Versions = append(l.Versions, f.Name+" "+f.Version)
 	}
 	return b.finish(l)
+}
+
+// goArtefacts keeps the modules among what was fetched, with the hashes that
+// the go command computed and compared with its checksum database.
+func goArtefacts(cache string, all []Artefact) ([]Artefact, error) {
+	var out []Artefact
+	for _, a := range all {
+		if a.Ecosystem != "go" || !strings.HasSuffix(a.File, ".zip") {
+			continue
+		}
+		path, err1 := module.EscapePath(a.Name)
+		version, err2 := module.EscapeVersion(a.Version)
+		hash, err3 := os.ReadFile(filepath.Join(cache, "cache", "download", filepath.FromSlash(path), "@v", version+".ziphash"))
+		if err := errors.Join(err1, err2, err3); err != nil {
+			return nil, err
+		}
+		a.Hash = strings.TrimSpace(string(hash))
+		out = append(out, a)
+	}
+	return out, nil
 }
 
 // runGo fetches modules with the go command, and compiles the packages in a
@@ -154,13 +181,40 @@ func (in *Installer) runGo(ctx context.Context, r Request, p goProject, b *build
 	if err := in.run(ctx, "go", spec, goProgress(r), got); err != nil {
 		return err
 	}
+	if err := ownRequires(filepath.Join(base, "now", "go.mod"), r.Packages); err != nil {
+		return err
+	}
 	r.Progress("compiling " + strings.Join(r.Packages, ", "))
 	compile.Argv = append([]string{"go", "build"}, append(compile.Argv[2:], bare(r.Packages)...)...)
-	compile.Env = sandbox.MergeEnv(compile.Env, "GOPROXY=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local")
+	compile.Env = sandbox.MergeEnv(compile.Env, "GOPROXY=off", "GOFLAGS=-mod=mod")
 	if _, _, err := in.box(ctx, compile, r); err != nil {
 		return err
 	}
 	return dropZips(filepath.Join(base, "mod", "cache"))
+}
+
+// ownRequires marks in a go.mod the modules that the program itself imports:
+// the go command, which saw no code, took all for what others need.
+func ownRequires(file string, packages []string) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	mod, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		return err
+	}
+	for _, req := range mod.Require {
+		path := req.Mod.Path
+		if slices.ContainsFunc(bare(packages), func(p string) bool { return p == path || strings.HasPrefix(p, path+"/") }) {
+			req.Indirect = false
+		}
+	}
+	mod.SetRequireSeparateIndirect(mod.Require)
+	if data, err = mod.Format(); err != nil {
+		return err
+	}
+	return os.WriteFile(file, data, 0o644)
 }
 
 // write lays out the folder that the go command works in: the module's files

@@ -95,15 +95,15 @@ func (m *Mirror) gateway(ctx context.Context, manager string) (*gateway.Gateway,
 	return m.learn(ctx, manager, prober)
 }
 
-// learnFrom opens the gateway of Python packages with the index that p knows,
-// unless it is open already.
-func (m *Mirror) learnFrom(ctx context.Context, p gateway.Prober) error {
-	if _, err := m.gateway(ctx, "pip"); err == nil {
+// learnFrom opens the gateway of a manager with the index that p knows, unless
+// it is open already.
+func (m *Mirror) learnFrom(ctx context.Context, manager string, p gateway.Prober) error {
+	if _, err := m.gateway(ctx, manager); err == nil {
 		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, err := m.learn(ctx, "pip", p)
+	_, err := m.learn(ctx, manager, p)
 	return err
 }
 
@@ -162,6 +162,11 @@ func (in *Installer) connect(ctx context.Context, r Request, spec *sandbox.Spec,
 	}
 	manager := r.Manager
 	g, err := in.Mirror.gateway(ctx, manager)
+	if err != nil && len(r.Layers) > 0 { // only a layer has the manager
+		if in.Mirror.learnFrom(ctx, manager, boxProber{in, r.Env, r.Layers}) == nil {
+			g, err = in.Mirror.gateway(ctx, manager)
+		}
+	}
 	if err != nil {
 		return err
 	}

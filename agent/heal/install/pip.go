@@ -168,7 +168,7 @@ func (in *Installer) pythonClient(ctx context.Context, r Request, p python, base
 	}
 	spec.Layers = append(layers, spec.Layers...)
 	spec.Env = sandbox.MergeEnv(spec.Env, "PYTHONPATH="+systemSite)
-	return spec, show, in.Mirror.learnFrom(ctx, boxProber{in, r.Env, layers})
+	return spec, show, in.Mirror.learnFrom(ctx, "pip", boxProber{in, r.Env, layers})
 }
 
 // systemSite is where the system's own Python packages are.
