@@ -174,7 +174,7 @@ func (e *Engine) succeed(r *run, a *attempt) (Outcome, error) {
 	}
 	if saved.ID != "" {
 		point := event.Checkpoint{Step: r.call.Step, ID: saved.ID, Parent: saved.Parent, Changed: saved.Changed, Total: saved.Total}
-		if err := e.log(point); err != nil {
+		if err := e.log(append([]event.Body{point}, artefacts(r.call.Step, a.n, saved)...)...); err != nil {
 			return Outcome{}, err
 		}
 	}

@@ -24,4 +24,13 @@ type Saved struct {
 	ID, Parent string
 	Changed    []string // at most 100 paths
 	Total      int
+	// Files are the regular files among those that are new or changed.
+	Files []SavedFile
+}
+
+// SavedFile is a file of a checkpoint.
+type SavedFile struct {
+	Path    string
+	Size    int64
+	Changed bool // it was there before
 }

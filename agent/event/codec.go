@@ -152,6 +152,8 @@ func decodeBody(kind Kind, raw json.RawMessage) (Body, error) {
 		return into[Seam](raw)
 	case KindCheckpoint:
 		return into[Checkpoint](raw)
+	case KindArtefact:
+		return into[Artefact](raw)
 	case KindAsk:
 		return into[Ask](raw)
 	case KindAnswer:

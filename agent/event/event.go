@@ -49,6 +49,7 @@ const (
 	KindRemedyEnd  Kind = "remedy.end"
 	KindSeam       Kind = "seam"
 	KindCheckpoint Kind = "checkpoint"
+	KindArtefact   Kind = "artefact"
 	KindAsk        Kind = "ask"
 	KindAnswer     Kind = "answer"
 	KindModel      Kind = "model"
@@ -229,6 +230,22 @@ type Checkpoint struct {
 	Total   int      `json:"total"`
 }
 
+// Artefact is a file that an attempt made or changed: a plot, a table, a model.
+// Its bytes are in the workspace, at the checkpoint named.
+type Artefact struct {
+	Step    int `json:"step"`
+	Attempt int `json:"attempt"`
+	// Path is relative to the project, with slashes.
+	Path string `json:"path"`
+	// Media is a media type judged by the name alone; whoever shows the bytes
+	// must not trust it.
+	Media      string `json:"media"`
+	Size       int64  `json:"size"` // bytes
+	Checkpoint string `json:"checkpoint"`
+	// Changed says that the file was there before.
+	Changed bool `json:"changed,omitempty"`
+}
+
 // Ask is a question only the user may answer.
 type Ask struct {
 	ID       string   `json:"id"`
@@ -295,6 +312,7 @@ func (Progress) Kind() Kind   { return KindProgress }   // Kind implements Body.
 func (RemedyEnd) Kind() Kind  { return KindRemedyEnd }  // Kind implements Body.
 func (Seam) Kind() Kind       { return KindSeam }       // Kind implements Body.
 func (Checkpoint) Kind() Kind { return KindCheckpoint } // Kind implements Body.
+func (Artefact) Kind() Kind   { return KindArtefact }   // Kind implements Body.
 func (Ask) Kind() Kind        { return KindAsk }        // Kind implements Body.
 func (Answer) Kind() Kind     { return KindAnswer }     // Kind implements Body.
 func (Model) Kind() Kind      { return KindModel }      // Kind implements Body.

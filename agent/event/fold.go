@@ -90,6 +90,9 @@ func (s *State) applyAttempt(e Event) {
 		a.End, a.EndAt = &b, e.At
 	case Failure:
 		s.attempt(b.Step, b.Attempt, e).Failure = &b
+	case Artefact:
+		a := s.attempt(b.Step, b.Attempt, e)
+		a.Artefacts = append(a.Artefacts, b)
 	}
 }
 

@@ -94,6 +94,7 @@ func story() []Body {
 		AttemptEnd{Step: 1, Attempt: 2},
 		Seam{Step: 1, Attempt: 2, Text: "missing pandas: installed"},
 		Checkpoint{Step: 1, ID: "c1", Changed: []string{"plot.png"}, Total: 1},
+		Artefact{Step: 1, Attempt: 2, Path: "plot.png", Media: "image/png", Size: 14_321, Checkpoint: "c1", Changed: true},
 		Ask{ID: "a1", Step: 1, Question: "Keep it?", Choices: []string{"yes", "no"}},
 		Answer{ID: "a1", Choice: "yes"},
 		Note{Level: "info", Text: "a note"},

@@ -57,7 +57,9 @@ type AttemptState struct {
 	EndAt    time.Time
 	Failure  *Failure
 	Remedies []*RemedyState
-	FirstSeq int64
+	// Artefacts are the files that it left, in their order.
+	Artefacts []Artefact
+	FirstSeq  int64
 }
 
 // RemedyState is one mending of a failure.

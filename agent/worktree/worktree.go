@@ -121,8 +121,12 @@ func (d draft) Commit() (agent.Saved, error) {
 		if err != nil {
 			return saved, err
 		}
-		if saved.Total++; saved.Total <= maxChanged {
-			saved.Changed = append(saved.Changed, change.Path)
+		if saved.Total++; saved.Total > maxChanged {
+			continue
+		}
+		saved.Changed = append(saved.Changed, change.Path)
+		if made := change.Kind == workspace.Added; change.New.Kind == beneath.File && (made || change.Kind == workspace.Modified) {
+			saved.Files = append(saved.Files, agent.SavedFile{Path: change.Path, Size: change.New.Size, Changed: !made})
 		}
 	}
 	return saved, nil

@@ -105,6 +105,9 @@ func TestDraftsKeepOrDrop(t *testing.T) {
 		if err != nil || saved.Total != 1 || saved.Changed[0] != "new.txt" || saved.ID != tree.Head() {
 			t.Errorf("%+v, %v", saved, err)
 		}
+		if len(saved.Files) != 1 || saved.Files[0] != (agent.SavedFile{Path: "new.txt", Size: 3}) {
+			t.Errorf("files %+v", saved.Files)
+		}
 		reads(t, tree, "new.txt", "new")
 	}
 }
