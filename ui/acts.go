@@ -27,7 +27,7 @@ type Applier interface {
 func actBindings() []binding {
 	return []binding{
 		{id: "step", keys: []string{"alt+s"}, help: "step mode: wait before each act", scope: everywhere, do: (*model).toggleStep, unless: (*model).noStepper},
-		{id: "apply", keys: []string{"alt+w"}, help: "bring the changes to the real project", scope: everywhere, do: (*model).applyChanges, unless: (*model).noApplier},
+		{id: "apply", keys: []string{"alt+w"}, help: "changes: look at them, bring them to the real project", scope: everywhere, do: (*model).openReview, unless: (*model).noApplier},
 		{id: "rewind", keys: []string{"R"}, help: "rewind the workspace to the step's checkpoint", scope: onTimeline, do: (*model).rewind, unless: (*model).noCheckpoint},
 		{id: "fork", keys: []string{"K"}, help: "go on in a new line from the step's checkpoint", scope: onTimeline, do: (*model).fork, unless: (*model).noCheckpoint},
 	}
@@ -49,10 +49,6 @@ func (m *model) noStepper() string {
 		return "this session cannot be stepped"
 	}
 	return ""
-}
-
-func (m *model) applyChanges() tea.Cmd {
-	return m.intend(func(i Intents) { i.(Applier).Apply() })
 }
 
 func (m *model) noApplier() string {

@@ -234,7 +234,7 @@ func (m *model) helpRows(l *look.Look, w int) []cell.Row {
 	for _, g := range []struct {
 		name string
 		at   scope
-	}{{"Everywhere", everywhere}, {"In a pane", onPanes}, {"Reasoning", onReason}, {"Sandbox", onSandbox}, {"Timeline", onTimeline}} {
+	}{{"Everywhere", everywhere}, {"In a pane", onPanes}, {"Reasoning", onReason}, {"Sandbox", onSandbox}, {"Timeline", onTimeline}, {"Changes", onReview}} {
 		rows = append(rows, nil, cell.Row{cell.S(over(l, themes.Heading), g.name)})
 		for _, b := range m.bindings {
 			if b.scope == g.at {

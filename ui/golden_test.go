@@ -14,7 +14,7 @@ import (
 // -update and look at them again.
 func TestGoldenScreens(t *testing.T) {
 	t.Parallel()
-	stories := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard(), "empty": nil}
+	stories := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard(), "results": demo.Results(), "empty": nil}
 	for name, beats := range stories {
 		for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 40}, {200, 50}} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
@@ -39,6 +39,7 @@ func TestGoldenDialogs(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string][]string{
 		"help": {"f1"}, "palette": {"ctrl+p", "t", "h"}, "themes": {"alt+t"},
+		"results": {"alt+o"}, "look": {"alt+o", "enter"}, "save": {"alt+o", "s"},
 		"explain": {"alt+3", "home", "down", "enter"}, "selected": {"alt+3", "home", "down"}, "zoomed": {"alt+2", "z"}, "presenter": {"alt+p", "alt+left", "alt+left", "alt+left", "alt+left", "alt+left", "alt+left"},
 	} {
 		t.Run(name, func(t *testing.T) {

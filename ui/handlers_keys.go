@@ -184,7 +184,7 @@ func (m *model) interrupt() tea.Cmd {
 }
 
 func (m *model) quit() tea.Cmd {
-	return tea.Sequence(m.intend(func(i Intents) { i.Quit() }), tea.Quit)
+	return tea.Sequence(m.forgetPictures(), m.intend(func(i Intents) { i.Quit() }), tea.Quit)
 }
 
 // askQuit quits, or asks first when something runs.

@@ -81,6 +81,11 @@ func (m *model) onClick(l layout, x, y int) {
 	}
 	r := l.panes[at-inReason]
 	m.drag = drag{text: at, anchor: pane.Spot{X: x - r.x - 1, Y: y - r.y - 1}}
+	if a, ok := m.sandbox.ArtefactAt(y - r.y - 1); at == inSandbox && ok {
+		m.drag = drag{}
+		m.view(a)
+		return
+	}
 	if at == inReason && m.reason.Click(y-r.y-1) {
 		return
 	}

@@ -113,6 +113,7 @@ func TestMarkedTextIsCopied(t *testing.T) {
 	r := newRig(t, 120, 40, demo.Plot())
 	var copied string
 	r.o.Copy = func(text string) { copied = text }
+	r.sandbox.Home()
 	x, y := r.find("Traceback")
 	r.click(x, y)
 	r.dragTo(x+8, y+1)

@@ -16,6 +16,7 @@ const (
 	onReason
 	onSandbox
 	onTimeline
+	onReview // among the changes that wait for the project
 )
 
 // binding is one thing that keys can do. Help, the palette and the status line
@@ -32,7 +33,7 @@ type binding struct {
 
 // bindings is the table. What stands first in it comes first everywhere.
 func bindings() []binding {
-	return slices.Concat(globalBindings(), paneBindings(), travelBindings(), viewBindings(), actBindings())
+	return slices.Concat(globalBindings(), paneBindings(), travelBindings(), viewBindings(), resultBindings(), actBindings(), reviewBindings())
 }
 
 func globalBindings() []binding {
@@ -132,11 +133,13 @@ func (b binding) holds(at place) bool {
 	case everywhere:
 		return true
 	case onPanes:
-		return at != inComposer
+		return at != inComposer && at != placeReview
 	case onReason:
 		return at == inReason
 	case onSandbox:
 		return at == inSandbox
+	case onReview:
+		return at == placeReview
 	}
 	return at == inTimeline
 }

@@ -287,3 +287,43 @@ func TestLiveFloodKeepsTheScreenAlive(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A terminal that says it is Kitty gets the picture as data, and marks in the
+// cells where it shall be.
+func TestLivePictureInAKittyTerminal(t *testing.T) {
+	t.Parallel()
+	l := startLive(t, 120, 40, demo.Results(), func(o *Options) { o.File = demo.File })
+	l.until("640×400")
+	l.wait("the question", func() bool { return strings.Contains(l.raw.String(), "\x1b[>q") })
+	l.send("\x1bP>|kitty(0.41.0)\x1b\\\x1b[6;20;10t\x1b[?62c")
+	l.wait("the second question", func() bool { return strings.Contains(l.raw.String(), "a=q") })
+	l.send("\x1b_Gi=31;OK\x1b\\")
+	l.wait("the picture", func() bool {
+		return strings.Contains(l.raw.String(), "a=T") && strings.Contains(l.raw.String(), "\U0010EEEE")
+	})
+	l.send("/quit\r")
+	if err := l.end(); err != nil {
+		t.Error(err)
+	}
+	if !strings.Contains(l.raw.String(), "a=d,d=I") {
+		t.Error("the terminal keeps the picture")
+	}
+}
+
+// A terminal with Sixel graphics gets the picture once its cells are drawn.
+func TestLivePictureInASixelTerminal(t *testing.T) {
+	t.Parallel()
+	l := startLive(t, 120, 40, demo.Results(), func(o *Options) { o.File = demo.File })
+	l.until("640×400")
+	l.wait("the question", func() bool { return strings.Contains(l.raw.String(), "\x1b[>q") })
+	l.send("\x1bP>|foot(1.16.2)\x1b\\\x1b[?62;4c")
+	l.wait("the picture", func() bool { return strings.Contains(l.raw.String(), "\x1bP0;1q\"1;1;") })
+	cells, drawn := strings.LastIndex(l.raw.String(), "▄▄▄▄"), strings.Index(l.raw.String(), "\x1bP0;1q")
+	if cells < 0 || cells > drawn {
+		t.Errorf("the cells are drawn at %d, the picture at %d", cells, drawn)
+	}
+	l.send("/quit\r")
+	if err := l.end(); err != nil {
+		t.Error(err)
+	}
+}

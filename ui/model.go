@@ -5,6 +5,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"kintsugi/agent/event"
 	"kintsugi/themes"
@@ -21,6 +22,7 @@ const (
 	inSandbox
 	inTimeline
 	places
+	placeReview // never has the focus: the changes are a dialog
 )
 
 // model is the whole screen. It routes; panes and dialogs do the work.
@@ -44,6 +46,8 @@ type model struct {
 	split        [3]int // how much wider each pane is than usual
 
 	composer *composer
+	gallery  *pane.Gallery
+	hung     hanging
 
 	bindings []binding
 	dialogs  []dialog
@@ -73,7 +77,8 @@ func newModel(o Options) (*model, error) {
 		return nil, err
 	}
 	m.look = look.New(t, plainGlyphs(o.Env), 1)
-	m.live = newScreen(m.look)
+	m.gallery = newGallery(o)
+	m.live = m.newScreen()
 	m.screen = m.live
 	m.composer = newComposer(m.look, o)
 	if m.bindings, err = rebind(bindings(), o.Keys); err != nil {
@@ -102,8 +107,10 @@ type screen struct {
 	timeline *pane.Timeline
 }
 
-func newScreen(l *look.Look) *screen {
-	return &screen{new(event.State), pane.NewReason(l), pane.NewSandbox(l, true), pane.NewTimeline(l)}
+func (m *model) newScreen() *screen {
+	s := &screen{new(event.State), pane.NewReason(m.look), pane.NewSandbox(m.look, true), pane.NewTimeline(m.look)}
+	s.sandbox.Hang(m.gallery)
+	return s
 }
 
 // apply folds events into the state and shows what changed.
@@ -167,12 +174,17 @@ func (m *model) wait() tea.Cmd {
 	}
 }
 
-// Update routes a message to its handler.
+// Update takes a message in and sees to what the screen then needs.
 func (m *model) Update(msg tea.Msg) tea.Cmd {
 	m.now = m.o.Clock()
 	if m.toast != "" && m.now.Sub(m.toastAt) > toastTime {
 		m.toast = ""
 	}
+	return tea.Batch(m.route(msg), m.hang())
+}
+
+// route gives a message to its handler.
+func (m *model) route(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case eventsMsg:
 		return m.onEvents(msg)
@@ -185,7 +197,20 @@ func (m *model) Update(msg tea.Msg) tea.Cmd {
 	case tea.MouseMsg:
 		return m.onMouse(msg)
 	case tea.WindowSizeMsg:
+		m.unplace()
 		m.resize(msg.Width, msg.Height)
+	case tea.ResumeMsg:
+		m.unplace()
+	case changesMsg:
+		m.onChanges(msg)
+	case shotMsg:
+		m.onShot(msg)
+	case restMsg:
+		return m.onRest(msg)
+	case paintMsg:
+		return m.onPaint(msg)
+	case tea.TerminalVersionMsg, uv.CellSizeEvent, uv.PrimaryDeviceAttributesEvent, uv.KittyGraphicsEvent:
+		return m.onAnswer(msg)
 	case tea.BackgroundColorMsg:
 		m.onBackground(msg)
 	case waitedMsg:
@@ -230,6 +255,7 @@ func (m *model) setTheme(name string) error {
 		return err
 	}
 	m.theme = name
+	m.unplace()
 	m.look = look.New(t, plainGlyphs(m.o.Env), m.look.Gen+1)
 	for i, p := range m.live.panes() {
 		p.Restyle(m.look)

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,7 +25,11 @@ func (w *wishes) RunFile(path string, a []string) {
 }
 func (w *wishes) Cancel()                  { w.got = append(w.got, "cancel") }
 func (w *wishes) Answer(id, choice string) { w.got = append(w.got, "answer "+id+" "+choice) }
-func (w *wishes) Quit()                    { w.got = append(w.got, "quit") }
+func (w *wishes) Open(a event.Artefact)    { w.got = append(w.got, "open "+a.Path) }
+func (w *wishes) Keep(a event.Artefact, path string) {
+	w.got = append(w.got, "keep "+a.Path+" "+path)
+}
+func (w *wishes) Quit() { w.got = append(w.got, "quit") }
 
 // rig is a model with a clock that the test moves.
 type rig struct {
@@ -32,6 +37,7 @@ type rig struct {
 	t    testing.TB
 	now  time.Time
 	want *wishes
+	raw  string // what was written past the renderer
 }
 
 func newRig(t testing.TB, w, h int, beats []demo.Beat) *rig {
@@ -44,7 +50,7 @@ func newRig(t testing.TB, w, h int, beats []demo.Beat) *rig {
 	}
 	m, err := newModel(Options{
 		Intents: r.want, Theme: themes.Dark, Profile: colorprofile.TrueColor, Width: w, Height: h, Reduced: true,
-		Env: []string{"TERM=xterm-256color", "LANG=C.UTF-8"}, Clock: func() time.Time { return r.now }, History: events,
+		Env: []string{"TERM=xterm-256color", "LANG=C.UTF-8"}, Clock: func() time.Time { return r.now }, History: events, File: demo.File, SaveDir: "/home/mira",
 		Complete: func(prefix string) []string { return []string{prefix + "lot.py", prefix + "lan.md"} },
 	}.complete())
 	if err != nil {
@@ -52,6 +58,7 @@ func newRig(t testing.TB, w, h int, beats []demo.Beat) *rig {
 	}
 	r.model = m
 	m.Init()
+	r.run(r.Update(nil))
 	return r
 }
 
@@ -74,10 +81,15 @@ func (r *rig) run(cmd tea.Cmd) {
 	if cmd == nil {
 		return
 	}
-	if batch, ok := cmd().(tea.BatchMsg); ok {
-		for _, c := range batch {
+	switch msg := cmd().(type) {
+	case tea.BatchMsg:
+		for _, c := range msg {
 			r.run(c)
 		}
+	case shotMsg, changesMsg:
+		r.run(r.Update(msg))
+	case tea.RawMsg:
+		r.raw += fmt.Sprint(msg.Msg)
 	}
 }
 

@@ -89,13 +89,13 @@ type KeyHelp struct {
 	ID    string   // the name in the user's own keys
 	Keys  []string // as people write them
 	Help  string
-	Where string // "everywhere", "in a pane", "reasoning", "sandbox", "timeline"
+	Where string // "everywhere", "in a pane", "reasoning", "sandbox", "timeline", "changes"
 }
 
 // KeyTable is everything that keys can do, in the order of the help: for
 // cheat sheets and documentation.
 func KeyTable() []KeyHelp {
-	where := map[scope]string{everywhere: "everywhere", onPanes: "in a pane", onReason: "reasoning", onSandbox: "sandbox", onTimeline: "timeline"}
+	where := map[scope]string{everywhere: "everywhere", onPanes: "in a pane", onReason: "reasoning", onSandbox: "sandbox", onTimeline: "timeline", onReview: "changes"}
 	var out []KeyHelp
 	for _, b := range bindings() {
 		h := KeyHelp{ID: b.id, Help: b.help, Where: where[b.scope]}

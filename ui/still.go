@@ -16,6 +16,8 @@ type StillOptions struct {
 	Width, Height int
 	Theme         themes.Theme
 	Now           time.Time
+	// File reads the artefacts that are in view; nil: they are only listed.
+	File FileReader
 	// Select opens the newest entry of the timeline.
 	Select bool
 }
@@ -23,7 +25,7 @@ type StillOptions struct {
 // Still draws one moment of a session as the workbench would show it. It does
 // not change the state.
 func Still(s *event.State, o StillOptions) string {
-	opts := Options{Clock: func() time.Time { return o.Now }, Theme: themes.Dark, Profile: colorprofile.TrueColor,
+	opts := Options{Clock: func() time.Time { return o.Now }, Theme: themes.Dark, Profile: colorprofile.TrueColor, File: o.File,
 		Env: []string{"TERM=xterm-256color", "LANG=C.UTF-8"}, Reduced: true}
 	m, err := newModel(opts.complete())
 	if err != nil {
@@ -32,6 +34,7 @@ func Still(s *event.State, o StillOptions) string {
 	m.look = look.New(o.Theme, false, 2)
 	m.screen = &screen{s, pane.NewReason(m.look), pane.NewSandbox(m.look, false), pane.NewTimeline(m.look)}
 	m.live = m.screen
+	m.screen.sandbox.Hang(m.gallery)
 	m.composer.Restyle(m.look)
 	for _, p := range m.panes() {
 		p.Sync(s)
@@ -41,5 +44,17 @@ func Still(s *event.State, o StillOptions) string {
 	if o.Select {
 		m.setFocus(inTimeline)
 	}
+	m.developAll()
 	return m.Frame()
+}
+
+// developAll loads what is in view, until nothing new comes into it.
+func (m *model) developAll() {
+	for range 2 * 4 { // a picture that was loaded moves others out of view
+		for _, s := range m.inView() {
+			if m.gallery.Wants(s.Artefact) {
+				m.onShot(load(m.o.File, s.Artefact)().(shotMsg))
+			}
+		}
+	}
 }

@@ -43,7 +43,7 @@ func (h *history) add(batch []event.Event) {
 // stream.
 func worthStopping(b event.Body) bool {
 	switch b.(type) {
-	case event.Reasoning, event.Output, event.Usage, event.Progress, event.Model, event.Born, event.Session:
+	case event.Reasoning, event.Output, event.Usage, event.Progress, event.Model, event.Born, event.Session, event.Artefact:
 		return false
 	}
 	return true
@@ -113,7 +113,7 @@ func (m *model) travel(n int) {
 // enter begins a screen of the past. Outside a replay the timeline stays, so
 // that what came later can be chosen too.
 func (m *model) enter() {
-	s := newScreen(m.look)
+	s := m.newScreen()
 	s.reason.Like(m.reason)
 	s.sandbox.Like(m.sandbox)
 	s.timeline.Like(m.timeline)

@@ -110,7 +110,7 @@ func TestReplayRunsAtItsOwnPace(t *testing.T) {
 	r.press("alt+3", "}", "}", "}", "}", "}")
 	r.shows("16x")
 	tick(2 * time.Second)
-	r.shows("20.3 °C", "replay 31/31")
+	r.shows("20.3 °C", "replay 32/32")
 	if r.playing() {
 		t.Error("it plays on after the end")
 	}

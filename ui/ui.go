@@ -44,6 +44,9 @@ type Intents interface {
 	Quit()
 }
 
+// FileReader reads at most limit bytes of an artefact.
+type FileReader func(a event.Artefact, limit int64) ([]byte, error)
+
 // Options are what Run needs. Only Intents is required.
 type Options struct {
 	// Events are batches of what happens; see package feed. Nil or a closed
@@ -90,6 +93,14 @@ type Options struct {
 	Log string
 	// Complete lists the files that begin with a prefix, for the composer.
 	Complete func(prefix string) []string
+	// Changes compares the session with the real project. It runs outside the
+	// update loop. Nil: changes are brought to it by Applier alone.
+	Changes func() (Changes, error)
+	// File reads an artefact, at most limit bytes of it; nil: artefacts are
+	// only listed. It runs outside the update loop.
+	File FileReader
+	// SaveDir is where artefacts are saved unless the user says otherwise.
+	SaveDir string
 	// Said are earlier inputs, oldest first; Remember keeps a new one.
 	Said     []string
 	Remember func(string)

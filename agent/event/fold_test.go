@@ -41,7 +41,7 @@ func TestFoldOfAStory(t *testing.T) {
 		"checkpoint":        st.Checkpoint != nil && st.Checkpoint.ID == "c1",
 		"artefact":          len(second.Artefacts) == 1 && second.Artefacts[0].Path == "plot.png",
 		"done":              st.Done && st.OK && !st.Cut && st.Answer == "drawn",
-		"step range":        st.FirstSeq == 4 && st.Las.Seq == 28,
+		"step range":        st.FirstSeq == 4 && st.LastSeq == 27,
 		"no question open":  len(s.Asks) == 0,
 		"note":              len(s.Notes) == 1 && len(s.NotesAt) == 1 && s.NotesAt[0] > 0,
 		"ended":             s.Ended != nil && s.Seq == 28,

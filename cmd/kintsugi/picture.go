@@ -10,6 +10,7 @@ import (
 
 	"kintsugi/agent/event"
 	"kintsugi/themes"
+	"kintsugi/ui"
 	"kintsugi/ui/still"
 )
 
@@ -46,11 +47,12 @@ func (o pictureFlags) draw(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, events, err := recorded(p, args)
+	sum, events, err := recorded(p, args)
 	if err != nil {
 		return err
 	}
-	frame := still.Frame(event.Fold(events), w, h, theme)
+	state := event.Fold(events)
+	frame := ui.Still(state, ui.StillOptions{Width: w, Height: h, Theme: theme, Now: state.Now, File: recordedFiles(sum)})
 	if o.out == "" {
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), frame)
 		return err

@@ -109,6 +109,7 @@ func (s *session) show(ctx context.Context, o workbenchOptions, c *controller, f
 	screen := o.screen(p)
 	screen.Events, screen.Intents, screen.History = f.Out(), c, s.past
 	screen.Title, screen.Log = "Kintsugi "+s.id, event.Path(s.dir)
+	screen.File, screen.SaveDir, screen.Changes = s.artefact, saveDir(p), s.changes
 	err = ui.Run(ctx, screen)
 	var crash *ui.Crash
 	if errors.As(err, &crash) {

@@ -103,7 +103,7 @@ func fill(b *bytes.Buffer, f block, x, y, n int, g glyph) {
 	if f.ink < 1 {
 		opacity = fmt.Sprintf(` opacity="%g"`, f.ink)
 	}
-	fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"%s/>`+"\n",
+	fmt.Fprintf(b, `<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s"%s shape-rendering="crispEdges"/>`+"\n",
 		left(x)+f.x*cellW, top(y)+f.y*cellH, cellW*(f.w*float64(n)), cellH*f.h, g.fg, opacity)
 }
 

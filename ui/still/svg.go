@@ -82,7 +82,7 @@ func (p picture) backgrounds(b *bytes.Buffer, y int, row []glyph) {
 			end++
 		}
 		if row[x].bg != ground {
-			fmt.Fprintf(b, `<rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" fill="%s"/>`+"\n", left(x), top(y), float64(end-x)*cellW, cellH, row[x].bg)
+			fmt.Fprintf(b, `<rect x="%.2f" y="%.1f" width="%.2f" height="%.1f" fill="%s" shape-rendering="crispEdges"/>`+"\n", left(x), top(y), float64(end-x)*cellW, cellH, row[x].bg)
 		}
 		x = end
 	}

@@ -70,6 +70,7 @@ func mended() []Beat {
 		{180 * ms, event.AttemptEnd{Step: 1, Attempt: 2, Exit: 0, Took: 684 * ms, CPU: 610 * ms, Memory: 88 << 20}},
 		{2 * ms, event.Seam{Step: 1, Attempt: 2, Failures: []string{"missing module pandas"}, Remedies: []string{"install pandas with pip"}, Text: "missing pandas: installed, worked on attempt 2", Took: 2800 * ms}},
 		{5 * ms, event.Checkpoint{Step: 1, ID: "c1", Changed: []string{"months.png"}, Total: 1}},
+		{0, event.Artefact{Step: 1, Attempt: 2, Path: "months.png", Media: "image/png", Size: 14_336, Checkpoint: "c1"}},
 		{2 * ms, event.StepEnd{Step: 1, OK: true}},
 	}
 }
@@ -81,6 +82,27 @@ func closing() []Beat {
 		{200 * ms, event.Reasoning{Step: 2, Text: "The warmest month is **July**, with a mean of 20.3 °C.\n\nThe picture is in `months.png`. Each bar is a mean over all years in the file, so one hot summer does not decide."}},
 		{10 * ms, event.Model{State: "idle", Speed: 31.4, Context: 2710, Window: 16384}},
 		{10 * ms, event.StepEnd{Step: 2, OK: true}},
+	}
+}
+
+// Results is a run that leaves files: a picture, tables, something large, and
+// what looks like a picture and is none.
+func Results() []Beat {
+	made := func(path, media string, size int64) Beat {
+		return Beat{0, event.Artefact{Step: 1, Attempt: 1, Path: path, Media: media, Size: size, Checkpoint: "c1"}}
+	}
+	return []Beat{
+		{0, event.Session{Version: 1, ID: "2026-03-14-092653-k7f3", Runtime: "namespace", Project: "/home/mira/weather", Title: "the files of a run"}},
+		{ms, event.StepStart{Step: 1}},
+		{ms, event.Call{Step: 1, Tool: "run", Origin: "user", Argv: []string{"python3", "report.py"}}},
+		{ms, event.Attempt{Step: 1, Attempt: 1, Box: "b1", Argv: []string{"python3", "report.py"}, Limits: "2 GB, 256 processes, 2 min"}},
+		{4 * ms, event.Born{Step: 1, Attempt: 1, Took: 4 * ms}},
+		{300 * ms, event.Output{Step: 1, Attempt: 1, Text: "writing the report\n"}},
+		{200 * ms, event.AttemptEnd{Step: 1, Attempt: 1, Took: 504 * ms, CPU: 410 * ms, Memory: 72 << 20}},
+		{2 * ms, event.Checkpoint{Step: 1, ID: "c1", Changed: []string{"months.png", "months.csv", "fit.txt", "model.bin", "not.png"}, Total: 5}},
+		made("months.png", "image/png", 14_336), made("not.png", "image/png", 40), made("months.csv", "text/csv", 137),
+		made("fit.txt", "text/plain", 63), made("out/model.bin", "application/octet-stream", 41<<20),
+		{2 * ms, event.StepEnd{Step: 1, OK: true}},
 	}
 }
 

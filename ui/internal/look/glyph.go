@@ -9,6 +9,7 @@ type Glyphs struct {
 	Focus, Prompt, Follow, Paused, Offline  string
 	Dot, Bullet, Ellipsis, Arrow, Past      string
 	Stderr, Stdout, Quote, Tree, TreeEnd    string
+	Artefact                                string
 	Seams, SeamL, SeamR                     string // the line of a seam and its two ends
 	TL, TR, BL, BR, H, V, TJ, BJ            string
 	FillOn, FillOff                         string
@@ -23,7 +24,8 @@ func unicodeGlyphs() Glyphs {
 		Focus: "▸", Prompt: "❯", Follow: "▾", Paused: "‖", Offline: "⊘",
 		Dot: "·", Bullet: "•", Ellipsis: "…", Arrow: "→", Past: "↶",
 		Stderr: "▍", Stdout: " ", Quote: "▏", Tree: "├", TreeEnd: "└",
-		Seams: "━", SeamL: "╸", SeamR: "╺",
+		Artefact: "▣",
+		Seams:    "━", SeamL: "╸", SeamR: "╺",
 		TL: "╭", TR: "╮", BL: "╰", BR: "╯", H: "─", V: "│", TJ: "┬", BJ: "┴",
 		FillOn: "▰", FillOff: "▱",
 		Spinner: []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"},
@@ -38,7 +40,8 @@ func asciiGlyphs() Glyphs {
 		Focus: ">", Prompt: ">", Follow: "v", Paused: "\"", Offline: "%",
 		Dot: "-", Bullet: "*", Ellipsis: "~", Arrow: ">", Past: "<",
 		Stderr: "!", Stdout: " ", Quote: "|", Tree: "|", TreeEnd: "`",
-		Seams: "=", SeamL: "=", SeamR: "=",
+		Artefact: "=",
+		Seams:    "=", SeamL: "=", SeamR: "=",
 		TL: "+", TR: "+", BL: "+", BR: "+", H: "-", V: "|", TJ: "+", BJ: "+",
 		FillOn: "#", FillOff: ".",
 		Spinner: []string{"|", "/", "-", "\\"},

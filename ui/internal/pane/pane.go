@@ -179,3 +179,5 @@ func welcome(l *look.Look, w int, texts ...string) []cell.Row {
 	}
 	return rows
 }
+
+func clamp(n, low, high int) int { return max(low, min(n, high)) }

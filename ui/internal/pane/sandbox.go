@@ -22,6 +22,8 @@ type Sandbox struct {
 	verbose  bool // installers' output is shown in full
 	held     int  // bytes of output in all sections
 	shed     int  // sections before this one have given up their output
+	gallery  *Gallery
+	left     int // artefacts of all attempts
 }
 
 // maxHeld bounds the output that the pane keeps of all attempts together, in
@@ -47,6 +49,8 @@ type section struct {
 	read    int            // outputs taken over
 	got     map[string]int // outputs taken over of each remedy
 	kept    [2]cached      // head and foot, once nothing changes any more
+	hung    *hungFoot      // the foot, when artefacts are in it
+	left    int            // artefacts that were counted
 }
 
 // The rows of a section: a head, the output, a foot.
@@ -99,6 +103,8 @@ func (p *Sandbox) trim() {
 func (p *Sandbox) attempt(st *event.Step, a *event.AttemptState) {
 	sec := p.section(a, runs, st, a)
 	p.last, p.lastStep = a, st
+	p.left += len(a.Artefacts) - sec.left
+	sec.left = len(a.Artefacts)
 	for ; sec.read < len(a.Output); sec.read++ {
 		p.held += sec.out.add(a.Output[sec.read])
 	}
@@ -216,6 +222,9 @@ func (p *Sandbox) Rows(id scroll.ID) []string {
 
 // fixed draws the head or the foot of a section.
 func (p *Sandbox) fixed(i int, s *section, row int) []string {
+	if row == footRow && s.kind == runs && len(s.attempt.Artefacts) > 0 {
+		return p.footWithResults(s).rows
+	}
 	kept := &s.kept[one(row == footRow)]
 	if kept.rows != nil && kept.width == p.w && kept.gen == p.l.Gen {
 		return kept.rows

@@ -53,14 +53,14 @@ func Shows(media string) bool {
 // Decode reads a file. Its error is a few words for the user.
 func Decode(data []byte) (*Picture, error) {
 	if len(data) > MaxBytes {
-		return nil, errors.New("too large to show")
+		return nil, errors.New("too large")
 	}
 	c, _, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil || c.Width <= 0 || c.Height <= 0 {
-		return nil, errors.New("no image that can be read")
+		return nil, errors.New("not an image")
 	}
 	if c.Width > maxSide || c.Height > maxSide || c.Width*c.Height > maxPixels {
-		return nil, fmt.Errorf("too large to show: %d×%d pixels", c.Width, c.Height)
+		return nil, fmt.Errorf("too large: %d×%d", c.Width, c.Height)
 	}
 	img, err := decode(data)
 	if err != nil {
@@ -75,7 +75,7 @@ func Decode(data []byte) (*Picture, error) {
 func decode(data []byte) (img image.Image, err error) {
 	defer func() {
 		if recover() != nil {
-			img, err = nil, errors.New("no image that can be read")
+			img, err = nil, errors.New("not an image")
 		}
 	}()
 	if img, _, err = image.Decode(bytes.NewReader(data)); err != nil {

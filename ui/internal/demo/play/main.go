@@ -17,14 +17,14 @@ import (
 
 func main() {
 	theme := flag.String("theme", "", "theme")
-	story := flag.String("story", "plot", "plot, running, ask, hard, empty")
+	story := flag.String("story", "plot", "plot, running, ask, hard, results, empty")
 	speed := flag.Float64("speed", 1, "how fast the story runs")
 	flag.Parse()
-	beats := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard()}[*story]
+	beats := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard(), "results": demo.Results()}[*story]
 	f := feed.New(time.Now)
 	go play(f, beats, *speed)
 	err := ui.Run(context.Background(), ui.Options{
-		Events: f.Out(), Theme: *theme, Log: "/tmp/nowhere.jsonl",
+		Events: f.Out(), Theme: *theme, Log: "/tmp/nowhere.jsonl", File: demo.File,
 		Complete: func(prefix string) []string { m, _ := filepath.Glob(prefix + "*"); return m },
 	})
 	if err != nil {
