@@ -48,6 +48,16 @@ type box struct {
 	filled  atomic.Bool // more was written than allowed
 }
 
+// faultPoints are the moments between two steps at which somebody may be
+// killed and nothing may be left behind.
+var faultPoints = []string{"slot", "lease", "order", "start", "empty", "apart"}
+
+func (b *box) at(point string) {
+	if f := b.runtime.options.fault; f != nil {
+		f(point, b)
+	}
+}
+
 // ID names the box: its slot and its init's process id.
 func (b *box) ID() string { return b.id }
 
@@ -70,12 +80,32 @@ func (b *box) start(ctx context.Context) error {
 	}
 	b.id = fmt.Sprintf("%s-%d-%d", Name, b.slot.number, b.pid)
 	b.started = time.Now()
+	b.at("start")
 	b.run(ctx)
 	return nil
 }
 
-// startCold makes the box from nothing.
+// startCold makes the box from nothing. Its maker may have been killed without
+// our knowing; then nothing was born, and another maker has a second try.
 func (b *box) startCold(ctx context.Context, v *view) error {
+	err := b.tryCold(ctx, v)
+	gone := errors.Is(err, errGone) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET)
+	if !gone || b.cradle == nil || b.pid != 0 {
+		return err
+	}
+	b.cradle.discard()
+	b.slot.clear()
+	b.slot.spent = true
+	b.slots.put(b.slot)
+	b.cradle = nil
+	b.close()
+	if err := b.open(); err != nil {
+		return err
+	}
+	return b.tryCold(ctx, v)
+}
+
+func (b *box) tryCold(ctx context.Context, v *view) error {
 	place, err := b.slots.get(b.spec.Network)
 	if err != nil {
 		return err
@@ -84,14 +114,17 @@ func (b *box) startCold(ctx context.Context, v *view) error {
 		b.slots.put(place)
 		return err
 	}
+	b.at("slot")
 	if err := b.occupy(v.parts); err != nil {
 		return err
 	}
+	b.at("lease")
 	program := coldPlan(b.host, &b.spec, b.limits, v, b.slot)
 	if err := b.launch(program, [3]int{b.in.theirs, b.out.theirs, b.errOut.theirs}, b.sources.fds...); err != nil {
 		return fmt.Errorf("starting a box: %w", err)
 	}
 	b.give()
+	b.at("order")
 	return b.await(ctx, b.awaited())
 }
 
@@ -157,6 +190,14 @@ func (b *box) open() (err error) {
 		}
 	}
 	return nil
+}
+
+// close closes the streams and what the root was to be made from.
+func (b *box) close() {
+	for _, l := range []*link{&b.in, &b.out, &b.errOut} {
+		l.close()
+	}
+	b.sources.close()
 }
 
 // give closes what the box has copies of now.
@@ -236,6 +277,7 @@ func (b *box) wait() (sandbox.Result, error) {
 	result.Started = b.started.Sub(b.begun)
 	ended, usage := b.reports(&result)
 	result.Duration = time.Since(b.started)
+	b.at("empty")
 	close(b.done)
 	b.stop()
 	b.copies.Wait()
@@ -347,10 +389,7 @@ func (b *box) discard() {
 // empty closes and removes what only the box's programs needed. None of them
 // is left.
 func (b *box) empty() {
-	for _, l := range []*link{&b.in, &b.out, &b.errOut} {
-		l.close()
-	}
-	b.sources.close()
+	b.close()
 	for _, l := range b.listeners {
 		l.Close()
 	}
@@ -365,6 +404,7 @@ func (b *box) vanish() {
 	if b.cradle == nil {
 		return
 	}
+	b.at("apart")
 	b.cradle.discard()
 	b.slot.clear()
 	b.slots.put(b.slot)

@@ -21,6 +21,7 @@ import (
 const (
 	probeEnv = "KINTSUGI_TEST_PROBE"
 	benchEnv = "KINTSUGI_TEST_WORKBENCH"
+	faultEnv = "KINTSUGI_TEST_FAULT"
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +31,10 @@ func TestMain(m *testing.M) {
 	}
 	if script := os.Getenv(benchEnv); script != "" {
 		workbench(script)
+		return
+	}
+	if fault := os.Getenv(faultEnv); fault != "" {
+		faulty(fault)
 		return
 	}
 	contract.Victim(fresh)

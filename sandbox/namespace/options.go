@@ -1,5 +1,7 @@
 package namespace
 
+import "kintsugi/sandbox"
+
 // Name is the word users type for this runtime.
 const Name = "namespace"
 
@@ -19,6 +21,9 @@ type Options struct {
 	// 0 makes none.
 	Warm int
 
+	// fault, when set, is called at each of faultPoints in the life of a box: a
+	// test kills somebody there.
+	fault func(point string, b sandbox.Box)
 	// withoutGroups behaves as if no control group could be made.
 	withoutGroups bool
 }

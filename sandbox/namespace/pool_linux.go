@@ -178,10 +178,12 @@ func (b *box) startWarm(ctx context.Context, v *view) (bool, error) {
 	if b.cradle = b.slots.pool.take(); b.cradle == nil {
 		return false, nil
 	}
+	b.at("slot")
 	more := v.beyond(b.slots.common)
 	if err := b.occupy(more); err != nil {
 		return true, err
 	}
+	b.at("lease")
 	program := orderPlan(b.host, &b.spec, b.limits, more, v.parts, b.slot)
 	if err := b.order(program, append([]int{b.in.theirs, b.out.theirs, b.errOut.theirs}, b.sources.fds...)); err != nil {
 		b.sources.close()
@@ -190,6 +192,7 @@ func (b *box) startWarm(ctx context.Context, v *view) (bool, error) {
 		return false, nil
 	}
 	b.give()
+	b.at("order")
 	return true, b.await(ctx, b.awaited())
 }
 
