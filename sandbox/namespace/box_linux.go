@@ -139,7 +139,7 @@ func (b *box) occupy(parts []part) error {
 		return err
 	}
 	if b.host.privileged {
-		b.sources.users = int(b.slot.maker.users.Fd())
+		b.sources.slot = b.slot
 		if err := b.sources.open(parts); err != nil {
 			return err
 		}

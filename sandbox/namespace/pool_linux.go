@@ -131,7 +131,7 @@ func (p *pool) warm(c *cradle) error {
 	var open sources
 	defer open.close()
 	if h.privileged {
-		open.users = int(c.slot.maker.users.Fd())
+		open.slot = c.slot
 		if err := open.open(v.parts); err != nil {
 			return err
 		}

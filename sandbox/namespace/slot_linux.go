@@ -27,6 +27,7 @@ type slot struct {
 	lease  *os.File
 	group  *group
 	maker  *maker
+	owners map[owner]*os.File // user name spaces for trees of others
 
 	written int  // bytes in the lease file
 	spent   bool // the last box's memory was
@@ -160,6 +161,9 @@ func (s *slots) revive(slot *slot, network sandbox.Network) error {
 // close gives the slot up and removes its traces.
 func (s *slot) close() {
 	s.maker.close()
+	for _, users := range s.owners {
+		users.Close()
+	}
 	s.group.remove()
 	os.Remove(s.lease.Name())
 	s.lease.Close()

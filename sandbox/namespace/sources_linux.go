@@ -13,8 +13,8 @@ import (
 // reach them or because their owner must be mapped. Only a privileged caller
 // has any: the boxes of an ordinary user open everything themselves.
 type sources struct {
-	users int // the box's user name space
-	fds   []int
+	slot *slot
+	fds  []int
 }
 
 // open opens what a view needs and notes the handles in its parts.
@@ -108,8 +108,12 @@ func (s *sources) tree(path string, flags uint) (int, error) {
 
 // mapOwner shows a tree as if it belonged to the box's user.
 func (s *sources) mapOwner(fd int, path string) error {
-	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(s.users)}
-	err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, attr)
+	users, err := s.slot.lend(path)
+	if err != nil {
+		return err
+	}
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(users)}
+	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, attr)
 	if errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("the file system of %s cannot lend its files to a box; put it on ext4, xfs, btrfs or tmpfs, or run as an ordinary user", path)
 	}

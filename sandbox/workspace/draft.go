@@ -77,8 +77,9 @@ func (s *Store) place(d *Draft) error {
 	return err
 }
 
-// likeProject gives the directory upper the mode of the project directory, and
-// its owner when we may.
+// likeProject gives the directory upper the mode of the project directory. It
+// stays ours: to a box, what is ours and what is the project's owner's both
+// belong to its user.
 func likeProject(upper, project string) error {
 	p, err := beneath.Open(project)
 	if err != nil {
@@ -94,13 +95,7 @@ func likeProject(upper, project string) error {
 		return err
 	}
 	defer home.Close()
-	name := filepath.Base(upper)
-	if os.Geteuid() == 0 {
-		if err := home.Lchown(name, st.UID, st.GID); err != nil {
-			return err
-		}
-	}
-	return home.Chmod(name, st.Mode&0o777)
+	return home.Chmod(filepath.Base(upper), st.Mode&0o777)
 }
 
 // Commit makes a checkpoint of a successful attempt. When nothing was changed
