@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -176,6 +177,10 @@ func (e *Engine) carryOut(ctx context.Context, r *run, id string, m heal.Remedy)
 		return event.RemedyEnd{OK: true}
 	}
 	l, err := e.install(ctx, r, id, m)
+	if there := (*install.Error)(nil); errors.As(err, &there) && there.There && len(m.Env)+len(m.Prepend) > 0 {
+		e.arrange(r, m) // the program was just not told where it is
+		return event.RemedyEnd{OK: true, Reused: true}
+	}
 	if err != nil {
 		return event.RemedyEnd{Error: inert.String(err.Error())}
 	}

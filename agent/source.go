@@ -35,7 +35,7 @@ const (
 func (e *Engine) readSource(r *run) source {
 	s := source{byFile: map[string][]string{}}
 	entry := importsOf("main"+r.call.Ext, []byte(r.call.Code))
-	for _, arg := range r.argv {
+	for _, arg := range union(r.argv, []string{r.call.File}) { // a compiler's command hides the file
 		if text, err := readSmall(e.hostPath(arg)); err == nil {
 			entry = append(entry, importsOf(arg, text)...)
 		}

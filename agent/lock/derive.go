@@ -130,7 +130,10 @@ func partOf(l install.Layer, reason func(string) Reason) (p Part, skipped []stri
 		})
 	}
 	for _, asked := range l.Packages {
-		if slices.ContainsFunc(p.Packages, func(pkg Package) bool { return Same(l.Manager, pkg.Name, nameOf(l.Manager, asked)) }) {
+		if i := p.index(asked); i >= 0 {
+			if why := reason(l.Manager + " " + key(l.Manager, asked)); p.Packages[i].Evidence == "" {
+				p.Packages[i].Evidence, p.Packages[i].Rule = why.Evidence, why.Rule
+			}
 			p.Asked = append(p.Asked, loosened(l.Manager, asked))
 		} else {
 			skipped = append(skipped, asked+" (no file of it was fetched)")
@@ -147,6 +150,9 @@ func partOf(l install.Layer, reason func(string) Reason) (p Part, skipped []stri
 func loosened(manager, asked string) string {
 	if manager == "apt" {
 		return nameOf(manager, asked)
+	}
+	if name, _, ok := strings.Cut(asked, "@"); ok && (manager == "go" || manager == "cargo") {
+		return name
 	}
 	if name, _, ok := strings.Cut(asked, "=="); ok && manager == "pip" && !strings.ContainsAny(name, "<>~!,") {
 		return name

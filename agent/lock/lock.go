@@ -250,8 +250,7 @@ func (p Part) Pins() []gateway.Pin {
 func (p Part) Exact() []string {
 	var out []string
 	for _, asked := range p.Asked {
-		name := nameOf(p.Manager, asked)
-		i := slices.IndexFunc(p.Packages, func(pkg Package) bool { return Same(p.Manager, pkg.Name, name) })
+		i := p.index(asked)
 		if i < 0 {
 			out = append(out, asked)
 			continue
@@ -261,10 +260,24 @@ func (p Part) Exact() []string {
 	return out
 }
 
+// index finds the package that a requirement led to; -1 when there is none. A
+// Go import path lies in the module with the longest name that fits.
+func (p Part) index(asked string) int {
+	name, best := nameOf(p.Manager, asked), -1
+	for i, pkg := range p.Packages {
+		fits := Same(p.Manager, pkg.Name, name) || p.Manager == "go" && strings.HasPrefix(name, pkg.Name+"/")
+		if fits && (best < 0 || len(pkg.Name) > len(p.Packages[best].Name)) {
+			best = i
+		}
+	}
+	return best
+}
+
 var (
-	pipName = lazyregexp.New(`^[A-Za-z0-9._-]+`)
-	extras  = lazyregexp.New(`^[A-Za-z0-9._-]+\s*\[[^\]]*\]`)
-	runs    = lazyregexp.New(`[-_.]+`)
+	pipName   = lazyregexp.New(`^[A-Za-z0-9._-]+`)
+	crateName = lazyregexp.New(`^[A-Za-z0-9_-]+`)
+	extras    = lazyregexp.New(`^[A-Za-z0-9._-]+\s*\[[^\]]*\]`)
+	runs      = lazyregexp.New(`[-_.]+`)
 )
 
 // nameOf takes version and extras off a requirement.
@@ -279,6 +292,11 @@ func nameOf(manager, asked string) string {
 	case "apt":
 		name, _, _ := strings.Cut(asked, "=")
 		return name
+	case "go":
+		path, _, _ := strings.Cut(asked, "@")
+		return path
+	case "cargo":
+		return crateName.FindString(asked)
 	}
 	return asked
 }
@@ -295,13 +313,16 @@ func pinned(manager, asked, version string) string {
 		return nameOf(manager, asked) + "@" + version
 	case "apt":
 		return nameOf(manager, asked) + "=" + version
+	case "go", "cargo":
+		asked, _, _ = strings.Cut(asked, "@") // features of a crate stay
+		return asked + "@" + version
 	}
 	return asked
 }
 
 // Same compares names as a manager does.
 func Same(manager, a, b string) bool {
-	if manager == "pip" {
+	if manager == "pip" || manager == "cargo" {
 		a, b = runs.ReplaceAllString(strings.ToLower(a), "-"), runs.ReplaceAllString(strings.ToLower(b), "-")
 	}
 	return a == b

@@ -36,7 +36,8 @@ asked for each.
 
 --write keeps it beside the program in kintsugi.lock, and where the ecosystem
 looks for it: in the program's own block (PEP 723) or in requirements.txt for
-Python, in package.json for Node. kintsugi run then prepares the packages before
+Python, in package.json for Node, in go.mod and go.sum for Go, in Cargo.toml for
+Rust. kintsugi run then prepares the packages before
 the first attempt, on any machine, and takes nothing whose hash is another.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,6 +61,9 @@ type lockFile struct {
 	File    lock.File `json:"lock"`
 	Skipped []string  `json:"skipped,omitempty"`
 	fresh   []lock.Set
+
+	top   string // the session's project folder, "" when there is none
+	store install.Store
 }
 
 func (o lockOptions) run(w io.Writer) error {
@@ -187,7 +191,7 @@ func byFolder(d lock.Derived, s event.Summary, store install.Store, reason func(
 		i := slices.IndexFunc(out, func(f lockFile) bool { return f.Dir == dir })
 		if i < 0 {
 			i = len(out)
-			out = append(out, lockFile{Dir: dir, Session: s.ID})
+			out = append(out, lockFile{Dir: dir, Session: s.ID, store: store, top: projectOf(s, dir)})
 		}
 		out[i].Skipped = append(out[i].Skipped, skipped...)
 		if len(set.Parts) > 0 {
@@ -196,6 +200,14 @@ func byFolder(d lock.Derived, s event.Summary, store install.Store, reason func(
 		}
 	}
 	return out, nil
+}
+
+// projectOf is the session's project folder when dir lies in it.
+func projectOf(s event.Summary, dir string) string {
+	if rel, err := filepath.Rel(s.Project, dir); err != nil || s.Project == "" || rel == ".." || strings.HasPrefix(rel, "../") {
+		return ""
+	}
+	return s.Project
 }
 
 // lockPlace is the folder of a program's lock, and its name in there: the

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kintsugi/agent/heal/install"
 	"kintsugi/agent/lock"
 )
 
@@ -45,6 +46,10 @@ func (f lockFile) tell(w io.Writer, program string, p lock.Part, format string) 
 	switch p.Manager {
 	case "npm":
 		return f.tellNode(w, p)
+	case "go":
+		return f.tellGo(w, p)
+	case "cargo":
+		return f.tellCargo(w, program, p)
 	case "pip":
 	default:
 		return nil
@@ -108,6 +113,71 @@ func (f lockFile) tellNode(w io.Writer, p lock.Part) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return rewrite(w, file, text, "its dependencies name the packages")
+}
+
+// above is the file of that name in the lock's folder or the nearest one above
+// it, up to the project's; a new one belongs into the lock's folder.
+func (f lockFile) above(name string) string {
+	for at := f.Dir; ; at = filepath.Dir(at) {
+		if path := filepath.Join(at, name); exists(path) {
+			return path
+		}
+		if at == f.top || at == filepath.Dir(at) || f.top == "" {
+			return filepath.Join(f.Dir, name)
+		}
+	}
+}
+
+// tellGo writes go.mod and, as far as the layer still knows them, the seals of
+// go.sum.
+func (f lockFile) tellGo(w io.Writer, p lock.Part) error {
+	file := f.above("go.mod")
+	old, err := readOptional(file)
+	if err != nil {
+		return err
+	}
+	text, err := lock.GoMod(old, p)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if err := rewrite(w, file, text, "it requires the modules"); err != nil {
+		return err
+	}
+	seals := ""
+	if l, ok := f.store.Find(p.Layer); ok {
+		seals, _ = readOptional(install.GoSum(l))
+	}
+	if seals == "" {
+		fmt.Fprintln(w, "go.sum is not written, because the layer is gone; go mod tidy makes it")
+		return nil
+	}
+	sum := strings.TrimSuffix(file, ".mod") + ".sum"
+	if old, err = readOptional(sum); err != nil {
+		return err
+	}
+	return rewrite(w, sum, lock.GoSum(old, seals), "the seals of the modules")
+}
+
+// tellCargo writes Cargo.toml, which is made for a program that has none.
+func (f lockFile) tellCargo(w io.Writer, program string, p lock.Part) error {
+	file := f.above("Cargo.toml")
+	old, err := readOptional(file)
+	if err != nil {
+		return err
+	}
+	if old == "" && filepath.Ext(program) != ".rs" {
+		return nil
+	}
+	return rewrite(w, file, lock.CargoTOML(old, filepath.ToSlash(program), p), "its dependencies name the crates")
+}
+
+// readOptional reads a file; one that is not there is empty.
+func readOptional(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return string(data), err
 }
 
 // rewrite replaces a file of the project as a whole. A link is not followed: it

@@ -40,7 +40,9 @@ func (p *printer) show(e event.Event) {
 	case event.Seam:
 		p.line(gold, "━━ mended", fmt.Sprintf("%s (worked on attempt %d, %s of mending)", strings.Join(b.Failures, ", "), b.Attempt, short(b.Took)))
 	case event.Checkpoint:
-		p.line(dim, "· kept aside", changed(b))
+		if len(b.Changed) > 0 { // a file that was only opened for writing is no change
+			p.line(dim, "· kept aside", changed(b))
+		}
 	case event.Note:
 		p.note(b)
 	case event.StepEnd:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"kintsugi/sandbox/lazyregexp"
 )
@@ -31,6 +32,13 @@ type crate struct {
 	Name    string `json:"name"`
 	Version string `json:"vers"`
 	Sum     string `json:"cksum"`
+	// At is when it was published, where the index tells.
+	Time string `json:"pubtime"`
+}
+
+func (c crate) published() time.Time {
+	at, _ := time.Parse(time.RFC3339, c.Time)
+	return at
 }
 
 func (c *cargo) serve(ctx context.Context, r *request) (answer, error) {
@@ -84,12 +92,43 @@ func (c *cargo) index(ctx context.Context, r *request, name string) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
+	body, v := pg.body, r.sess.sieve("cargo", name)
+	if c.g.opts.Offline || pg.stale {
+		body = c.here(body)
+	}
+	if !v.idle() {
+		if body, err = visible(body, v); err == nil {
+			err = v.verdict(r.entry)
+		}
+		if err != nil {
+			return answer{}, err
+		}
+	}
 	a := pageAnswer(pg, r.entry)
 	a.kind = "text/plain; charset=utf-8"
-	if c.g.opts.Offline || pg.stale {
-		a = bytesAnswer(a.kind, c.here(pg.body))
+	if len(body) != len(pg.body) {
+		a = bytesAnswer(a.kind, body)
 	}
 	return a, nil
+}
+
+// visible keeps the versions that the session may see.
+func visible(body []byte, v *sieve) ([]byte, error) {
+	var out []byte
+	for line := range bytes.Lines(body) {
+		var c crate
+		if json.Unmarshal(line, &c) != nil || !isHex(c.Sum, 64) {
+			continue
+		}
+		ok, err := v.keep(release{version: c.Version, file: c.Name + "-" + c.Version + ".crate", sum: sum{"sha256", c.Sum}, at: c.published()})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out = append(out, line...)
+		}
+	}
+	return out, nil
 }
 
 // here keeps the versions that need no network.

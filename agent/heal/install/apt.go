@@ -101,7 +101,7 @@ func (in *Installer) runApt(ctx context.Context, r Request, b *build, got *fetch
 	}
 	files, err := debs(filepath.Join(work, "cache", "archives"))
 	if err == nil && len(files) == 0 {
-		err = &Error{Manager: "apt", Reason: "the system says that these packages are installed already"}
+		err = &Error{Manager: "apt", Reason: "the system says that these packages are installed already", There: true}
 	}
 	if err == nil {
 		err = checkPinned(r, files)

@@ -21,6 +21,11 @@ import (
 // of them, and the go.mod that names them.
 const goBase = "/kintsugi/go"
 
+// GoSum is where a layer of Go modules has their go.sum.
+func GoSum(l Layer) string {
+	return filepath.Join(l.Tree, filepath.FromSlash(goBase), "now", "go.sum")
+}
+
 // goProject is the module that packages are added to.
 type goProject struct {
 	toolchain string // "go1.24.1 linux amd64"
@@ -98,6 +103,9 @@ func (in *Installer) golang(ctx context.Context, r Request) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
+	if l, ok := in.placed(r, p); ok {
+		return l, nil
+	}
 	key, l, ok := in.find(&r, p.platform())
 	if ok {
 		return l, nil
@@ -129,6 +137,17 @@ func (in *Installer) golang(ctx context.Context, r Request) (Layer, error) {
 		l.Versions = append(l.Versions, f.Name+" "+f.Version)
 	}
 	return b.finish(l)
+}
+
+// placed finds the layer of a lock whose go.mod the module has by now, so that
+// nothing is fetched and compiled anew.
+func (in *Installer) placed(r Request, p goProject) (Layer, bool) {
+	l, ok := in.Find(r.Layer)
+	if !ok || l.Manager != "go" || !l.matches(r.Pins) || !strings.HasPrefix(l.For, p.toolchain+" ") {
+		return Layer{}, false
+	}
+	mod, err := os.ReadFile(filepath.Join(l.Tree, filepath.FromSlash(goBase), "now", "go.mod"))
+	return l, err == nil && string(mod) == p.mod
 }
 
 // goArtefacts keeps the modules among what was fetched, with the hashes that
@@ -247,7 +266,7 @@ func writeFiles(base string, files map[string]string) error {
 // project, as long as main there is still what the layer was made from.
 func placing(base, dir, main string) []string {
 	const script = `if [ -e "$1/was/$3" ]; then cmp -s "$1/was/$3" "$2/$3" || exit 0; elif [ -e "$2/$3" ]; then exit 0; fi
-cp "$1"/now/* "$2"/`
+for f in "$1"/now/*; do cmp -s "$f" "$2/${f##*/}" || cp "$f" "$2"/; done`
 	return []string{"/bin/sh", "-c", script, "sh", base, dir, main}
 }
 

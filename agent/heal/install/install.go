@@ -85,6 +85,8 @@ type Installer struct {
 // manager's own words.
 type Error struct {
 	Manager, Reason, Output string
+	// There says that nothing was installed because all of it is there.
+	There bool
 }
 
 func (e *Error) Error() string { return e.Manager + ": " + e.Reason }
