@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -41,13 +42,22 @@ const grace = 400 * time.Millisecond
 // askDialog is a question that only the user may answer.
 type askDialog struct {
 	ask    event.Ask
+	edit   bool // a last choice edits the text of the question
 	opened time.Time
 	at     int
 	lines  int // rows before the choices, as drawn last
 }
 
-func newAskDialog(ask event.Ask, now time.Time) *askDialog {
-	return &askDialog{ask: ask, opened: now}
+func newAskDialog(ask event.Ask, edit bool, now time.Time) *askDialog {
+	return &askDialog{ask: ask, edit: edit, opened: now}
+}
+
+// choices are those of the question, and the one that edits its text.
+func (d *askDialog) choices() []string {
+	if !d.edit {
+		return d.ask.Choices
+	}
+	return append(slices.Clone(d.ask.Choices), "edit it first")
 }
 
 // Title implements dialog.
@@ -69,7 +79,7 @@ func (d *askDialog) Rows(l *look.Look, w, _ int) []cell.Row {
 	}
 	rows = append(rows, nil)
 	d.lines = len(rows)
-	for i, c := range d.ask.Choices {
+	for i, c := range d.choices() {
 		rows = append(rows, choiceRow(l, i == d.at, numbered(i)+c, "", w))
 	}
 	return rows
@@ -84,7 +94,7 @@ func numbered(i int) string {
 
 // Key implements dialog.
 func (d *askDialog) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
-	n := len(d.ask.Choices)
+	n := len(d.choices())
 	if m.now.Sub(d.opened) < grace {
 		return nil, false
 	}
@@ -99,6 +109,8 @@ func (d *askDialog) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		d.at = (d.at + 1) % n
 	case k == "enter":
 		return d.answer(m, d.at), true
+	case k == "e" && d.edit:
+		return d.answer(m, n-1), true
 	case len(k) == 1 && k[0] >= '1' && int(k[0]-'1') < n:
 		return d.answer(m, int(k[0]-'1')), true
 	}
@@ -108,13 +120,16 @@ func (d *askDialog) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
 // Click implements clicker.
 func (d *askDialog) Click(m *model, row int) (tea.Cmd, bool) {
 	i := row - d.lines
-	if i < 0 || i >= len(d.ask.Choices) || m.now.Sub(d.opened) < grace {
+	if i < 0 || i >= len(d.choices()) || m.now.Sub(d.opened) < grace {
 		return nil, false
 	}
 	return d.answer(m, i), true
 }
 
 func (d *askDialog) answer(m *model, i int) tea.Cmd {
+	if d.edit && i == len(d.ask.Choices) {
+		return m.openEditor(d.ask)
+	}
 	id, choice := d.ask.ID, d.ask.Choices[i]
 	return m.intend(func(x Intents) { x.Answer(id, choice) })
 }

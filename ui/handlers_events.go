@@ -139,7 +139,7 @@ func (m *model) askNext() {
 		return
 	}
 	m.asked = ask.ID
-	m.open(newAskDialog(ask, m.now))
+	m.open(newAskDialog(ask, m.editable(ask), m.now))
 }
 
 // dropAnswered closes questions that something else answered.
@@ -150,9 +150,17 @@ func (m *model) dropAnswered() {
 	}
 	kept := m.dialogs[:0]
 	for _, d := range m.dialogs {
-		if a, ok := d.(*askDialog); !ok || open[a.ask.ID] {
-			kept = append(kept, d)
+		switch d := d.(type) {
+		case *askDialog:
+			if !open[d.ask.ID] {
+				continue
+			}
+		case *editor:
+			if !open[d.ask.ID] {
+				continue
+			}
 		}
+		kept = append(kept, d)
 	}
 	m.dialogs = kept
 }

@@ -61,7 +61,10 @@ func (m *model) perform(b *binding) tea.Cmd {
 }
 
 func (m *model) onPaste(msg tea.PasteMsg) tea.Cmd {
-	if m.dialog() != nil {
+	if d := m.dialog(); d != nil {
+		if p, ok := d.(paster); ok {
+			p.Paste(msg)
+		}
 		return nil
 	}
 	m.setFocus(inComposer)

@@ -253,12 +253,17 @@ type Ask struct {
 	Question string   `json:"question"`
 	Why      []string `json:"why,omitempty"`
 	Choices  []string `json:"choices"`
+	// Text is what the question is about, when the answer may change it: the
+	// code that is about to run.
+	Text string `json:"text,omitempty"`
 }
 
 // Answer closes an Ask.
 type Answer struct {
 	ID     string `json:"id"`
 	Choice string `json:"choice"`
+	// Text is another text than the question's, when the user changed it.
+	Text string `json:"text,omitempty"`
 }
 
 // Model says which model reasons, and how it fares.

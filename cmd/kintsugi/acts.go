@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kintsugi/agent"
 	"kintsugi/agent/event"
+	"kintsugi/sandbox/inert"
 	"kintsugi/sandbox/workspace"
 )
 
@@ -18,16 +20,31 @@ type stepper struct {
 
 // Do implements agent.Doer.
 func (s stepper) Do(ctx context.Context, call agent.Call) (agent.Outcome, error) {
-	if s.c.stepped.Load() {
-		choice, err := s.c.question(ctx, event.Ask{
-			Step: call.Step, Question: "Run this now?", Why: strings.Split(strings.TrimSpace(preview(call)), "\n"),
-			Choices: []string{"run it", "skip it"},
-		})
-		if err != nil || choice != "run it" {
-			return agent.Outcome{Exit: 1, Stderr: "the user skipped this call"}, err
-		}
+	if !s.c.stepped.Load() {
+		return s.Doer.Do(ctx, call)
 	}
-	return s.Doer.Do(ctx, call)
+	got, err := s.c.question(ctx, event.Ask{
+		Step: call.Step, Question: "Run this now?", Why: strings.Split(strings.TrimSpace(preview(call)), "\n"),
+		Choices: []string{"run it", "skip it"}, Text: inert.String(call.Code),
+	})
+	if err != nil || got.choice != "run it" {
+		return agent.Outcome{Exit: 1, Stderr: "the user skipped this call"}, err
+	}
+	if got.text == "" {
+		return s.Doer.Do(ctx, call)
+	}
+	out, err := s.Doer.Do(ctx, edited(call, got.text))
+	out.Stdout = "(the user changed this code before it ran)\n" + out.Stdout
+	return out, err
+}
+
+// edited is a call with another code.
+func edited(c agent.Call, code string) agent.Call {
+	if n := len(c.Argv); n > 0 && c.Argv[n-1] == c.Code {
+		c.Argv = append(slices.Clone(c.Argv[:n-1]), code)
+	}
+	c.Code = code
+	return c
 }
 
 // preview is what a call would run, at most a dozen lines of it.
@@ -46,20 +63,21 @@ func preview(c agent.Call) string {
 }
 
 // question puts a question into the log and waits for its answer.
-func (c *controller) question(ctx context.Context, q event.Ask) (string, error) {
+func (c *controller) question(ctx context.Context, q event.Ask) (answer, error) {
 	c.mu.Lock()
 	c.asked++
 	q.ID = fmt.Sprintf("you-%d", c.asked)
 	c.mu.Unlock()
+	waits := c.expect(q.ID)
 	if _, err := c.s.log.Append(q); err != nil {
-		return "", err
+		return answer{}, err
 	}
-	choice, ok := c.ask(ctx, q)
+	got, ok := await(ctx, waits)
 	if !ok {
-		return "", ctx.Err()
+		return answer{}, ctx.Err()
 	}
-	_, err := c.s.log.Append(event.Answer{ID: q.ID, Choice: choice})
-	return choice, err
+	_, err := c.s.log.Append(event.Answer{ID: q.ID, Choice: got.choice, Text: got.text})
+	return got, err
 }
 
 // StepMode implements ui.Stepper.
@@ -101,11 +119,11 @@ func (c *controller) Apply() {
 		if rep.Applied.Total == 0 {
 			return c.tell("there is nothing to bring to the project")
 		}
-		choice, err := c.question(ctx, event.Ask{
+		got, err := c.question(ctx, event.Ask{
 			Question: fmt.Sprintf("Bring %d changes to %s?", rep.Applied.Total, c.s.project.Source), Why: reportLines(rep),
 			Choices: []string{"no", "yes"},
 		})
-		if err != nil || choice != "yes" {
+		if err != nil || got.choice != "yes" {
 			return err
 		}
 		rep, err = c.s.store.Apply(ctx, head, workspace.Selection{}, workspace.ApplyOptions{SkipConflicts: true})

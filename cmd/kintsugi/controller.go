@@ -23,7 +23,7 @@ type controller struct {
 
 	mu      sync.Mutex
 	cancel  context.CancelFunc // stops the job that runs
-	answers map[string]chan string
+	answers map[string]chan answer
 	jobs    chan job
 	done    chan struct{}
 	stepped atomic.Bool // each act waits for the user
@@ -39,7 +39,7 @@ const maxWaiting = 16
 func newController(ctx context.Context) *controller {
 	ctx, quit := context.WithCancel(ctx)
 	return &controller{
-		ctx: ctx, quit: quit, answers: map[string]chan string{},
+		ctx: ctx, quit: quit, answers: map[string]chan answer{},
 		jobs: make(chan job, maxWaiting), done: make(chan struct{}),
 	}
 }
@@ -135,14 +135,20 @@ func (c *controller) Cancel() {
 	}
 }
 
+// answer is what the user chose, and another text than the question brought.
+type answer struct{ choice, text string }
+
 // Answer implements ui.Intents.
-func (c *controller) Answer(id, choice string) {
+func (c *controller) Answer(id, choice string) { c.AnswerText(id, choice, "") }
+
+// AnswerText implements ui.Editor.
+func (c *controller) AnswerText(id, choice, text string) {
 	c.mu.Lock()
-	answer := c.answers[id]
+	waits := c.answers[id]
 	delete(c.answers, id)
 	c.mu.Unlock()
-	if answer != nil {
-		answer <- choice
+	if waits != nil {
+		waits <- answer{choice, text}
 	}
 }
 
@@ -151,14 +157,24 @@ func (c *controller) Quit() { c.quit() }
 
 // ask waits for the answer to a question that the log already shows.
 func (c *controller) ask(ctx context.Context, q event.Ask) (string, bool) {
-	answer := make(chan string, 1)
+	got, ok := await(ctx, c.expect(q.ID))
+	return got.choice, ok
+}
+
+// expect is where the answer to a question will come.
+func (c *controller) expect(id string) <-chan answer {
+	waits := make(chan answer, 1)
 	c.mu.Lock()
-	c.answers[q.ID] = answer
-	c.mu.Unlock()
+	defer c.mu.Unlock()
+	c.answers[id] = waits
+	return waits
+}
+
+func await(ctx context.Context, waits <-chan answer) (answer, bool) {
 	select {
-	case choice := <-answer:
-		return choice, true
+	case got := <-waits:
+		return got, true
 	case <-ctx.Done():
-		return "", false
+		return answer{}, false
 	}
 }
