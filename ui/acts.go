@@ -18,6 +18,13 @@ type Traveller interface {
 	Fork(checkpoint string)
 }
 
+// Environer is for Intents that can give boxes an environment.
+type Environer interface {
+	// Environment makes the one that words describe or name. What it would
+	// hold comes as an Ask first.
+	Environment(words string)
+}
+
 // Applier is for Intents that can bring changes to the real project.
 type Applier interface {
 	// Apply starts it; what is to be decided comes as an Ask.

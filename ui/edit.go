@@ -51,13 +51,13 @@ func (m *model) openEditor(a event.Ask) tea.Cmd {
 }
 
 // Title implements dialog.
-func (d *editor) Title() string { return "Edit before it runs" }
+func (d *editor) Title() string { return "Edit: " + cell.Safe(d.ask.Question) }
 
 // Size implements sized: all that the screen has.
 func (d *editor) Size() (int, bool) { return 1 << 16, false }
 
 // Hint implements dialog.
-func (d *editor) Hint() string { return "Ctrl+S run it as it stands here · Esc back" }
+func (d *editor) Hint() string { return "Ctrl+S " + cell.Safe(d.ask.Choices[0]) + " · Esc back" }
 
 // Rows implements dialog: exactly h rows, with the cursor among them.
 func (d *editor) Rows(l *look.Look, w, h int) []cell.Row {

@@ -47,12 +47,12 @@ func TestAnActIsEditedBeforeItRuns(t *testing.T) {
 	t.Parallel()
 	r := stepRig(t, 100, 30)
 	r.press("e")
-	r.shows("Edit before it runs", "1 import pandas as pd", "␉print(row)")
+	r.shows("Edit: Run this now?", "1 import pandas as pd", "␉print(row)")
 	r.typeText("# mine")
 	r.press("enter")
 	r.run(r.Update(tea.PasteMsg{Content: "a\tb"}))
 	r.press("ctrl+s")
-	r.hides("Edit before it runs")
+	r.hides("Edit: Run this now?")
 	if got := r.want.got[0]; !strings.HasPrefix(got, "answer you-1 run it: # mine\na\tbimport pandas as pd\n\nfor row") || !strings.Contains(got, "\n\tprint(row)") {
 		t.Errorf("wish is %q", got)
 	}
@@ -76,5 +76,19 @@ func TestTheEditorClosesWhenSomethingElseAnswered(t *testing.T) {
 	r := stepRig(t, 100, 30)
 	r.press("e")
 	r.onEvents([]event.Event{{Body: event.Answer{ID: "you-1", Choice: "skip it"}}})
-	r.hides("Edit before it runs")
+	r.hides("Edit: Run this now?")
+}
+
+func TestAnEnvironmentIsAskedForInWords(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 100, 30, nil)
+	r.typeText("/env")
+	r.shows("/env", "make an environment")
+	r.press("enter")
+	r.shows("write /env WORDS")
+	r.typeText("Python 3.12 with pandas")
+	r.press("enter")
+	if got := strings.Join(r.want.got, ";"); got != "env Python 3.12 with pandas" {
+		t.Errorf("wishes are %q", got)
+	}
 }

@@ -444,6 +444,16 @@ func TestThemesReloadWhenTheTerminalIsLookedAtAgain(t *testing.T) {
 	if got := m.look.Theme.Color(themes.Accent); got != themes.RGB(255, 0, 0) {
 		t.Errorf("accent is still %v", got)
 	}
+	gen := m.look.Gen
+	m.Update(themeMsg{})
+	if m.look.Gen != gen {
+		t.Error("an unchanged theme makes everything be drawn anew")
+	}
+	files["mine.toml"].Data = []byte("[colors]\naccent = \"#0000ff\"\n")
+	m.Update(themeMsg{})
+	if got := m.look.Theme.Color(themes.Accent); got != themes.RGB(0, 0, 255) {
+		t.Errorf("a told change is not taken over: %v", got)
+	}
 	files["mine.toml"].Data = []byte("broken")
 	m.Update(tea.FocusMsg{})
 	if !strings.Contains(m.toast, "theme mine") {

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"io/fs"
+	"maps"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -148,11 +149,12 @@ type (
 	endedMsg  struct{}
 	tickMsg   struct{}
 	waitedMsg struct{}
+	themeMsg  struct{}
 )
 
 // Init starts reading events.
 func (m *model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.wait(), m.composer.Focus()}
+	cmds := []tea.Cmd{m.wait(), m.waitTheme(), m.composer.Focus()}
 	if !m.ready {
 		cmds = append(cmds, tea.RequestBackgroundColor,
 			tea.Tick(backgroundWait, func(time.Time) tea.Msg { return waitedMsg{} }))
@@ -171,6 +173,20 @@ func (m *model) wait() tea.Cmd {
 			return endedMsg{}
 		}
 		return eventsMsg(batch)
+	}
+}
+
+// waitTheme waits for a change of a theme file.
+func (m *model) waitTheme() tea.Cmd {
+	changed := m.o.ThemeChanged
+	if changed == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		if _, ok := <-changed; !ok {
+			return nil
+		}
+		return themeMsg{}
 	}
 }
 
@@ -215,6 +231,9 @@ func (m *model) route(msg tea.Msg) tea.Cmd {
 		m.onBackground(msg)
 	case waitedMsg:
 		m.ready = true
+	case themeMsg:
+		m.reload()
+		return tea.Batch(m.waitTheme(), m.animate())
 	case tea.FocusMsg:
 		m.blurred = false
 		m.reload()
@@ -265,9 +284,9 @@ func (m *model) setTheme(name string) error {
 	return nil
 }
 
-// reload takes over what was changed in a theme file of the user's own. It is
-// asked when the terminal is looked at again: whoever edits a theme comes back
-// from the editor.
+// reload takes over what was changed in a theme file of the user's own: when
+// it is told so, and when the terminal is looked at again, since whoever edits
+// a theme comes back from the editor.
 func (m *model) reload() {
 	if m.o.Themes == nil {
 		return
@@ -275,7 +294,11 @@ func (m *model) reload() {
 	if _, err := fs.Stat(m.o.Themes, m.theme+".toml"); err != nil {
 		return
 	}
-	if err := m.setTheme(m.theme); err != nil {
+	t, err := themes.Load(m.theme, m.o.Themes)
+	if err == nil && maps.Equal(t.Colors, m.look.Theme.Colors) {
+		return
+	}
+	if err = m.setTheme(m.theme); err != nil {
 		m.say(err.Error())
 	}
 }

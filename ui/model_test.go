@@ -25,6 +25,7 @@ func (w *wishes) RunFile(path string, a []string) {
 }
 func (w *wishes) Cancel()                  { w.got = append(w.got, "cancel") }
 func (w *wishes) Answer(id, choice string) { w.got = append(w.got, "answer "+id+" "+choice) }
+func (w *wishes) Environment(words string) { w.got = append(w.got, "env "+words) }
 func (w *wishes) Open(a event.Artefact)    { w.got = append(w.got, "open "+a.Path) }
 func (w *wishes) Keep(a event.Artefact, path string) {
 	w.got = append(w.got, "keep "+a.Path+" "+path)

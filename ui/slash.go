@@ -18,6 +18,7 @@ type slash struct {
 func slashes() []slash {
 	return []slash{
 		{"/run", "FILE [ARGS]", "run a program file in the sandbox", (*model).runFile},
+		{"/env", "WORDS", "make an environment: /env Python 3.12 with pandas", (*model).environment},
 		{"/stop", "", "stop what runs", func(m *model, _ string) tea.Cmd { return m.cancel() }},
 		{"/theme", "", "choose a theme", (*model).themeCommand},
 		{"/thinking", "", "show thinking: while it runs, always, never", func(m *model, _ string) tea.Cmd { return m.toggleThinking() }},
@@ -83,6 +84,15 @@ func (m *model) runFile(rest string) tea.Cmd {
 		return nil
 	}
 	return m.intend(func(i Intents) { i.RunFile(words[0], words[1:]) })
+}
+
+// environment asks for what boxes shall have, in plain words or by name.
+func (m *model) environment(rest string) tea.Cmd {
+	if _, ok := m.o.Intents.(Environer); !ok {
+		m.say("this session's environment cannot be changed from here")
+		return nil
+	}
+	return m.intend(func(i Intents) { i.(Environer).Environment(rest) })
 }
 
 func (m *model) themeCommand(rest string) tea.Cmd {

@@ -62,6 +62,9 @@ type Options struct {
 	// the user's own, beside the built-in ones.
 	Theme  string
 	Themes fs.FS
+	// ThemeChanged tells that a file among Themes has changed; nil: they are
+	// only looked at again when the terminal is.
+	ThemeChanged <-chan struct{}
 
 	// Settings were remembered; Save remembers them. Save runs outside the
 	// update loop.

@@ -120,18 +120,32 @@ func (f Folder) Load(name string) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	var m Manifest
-	meta, err := toml.DecodeFile(path, &m)
+	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, fmt.Errorf("there is no environment %s; see: kintsugi env list", name)
+		return Manifest{}, fmt.Errorf("there is no environment %s; see: kintsugi env list", name)
 	case err != nil:
-		return m, fmt.Errorf("%s cannot be read: %w", path, err)
-	case len(meta.Undecoded()) > 0:
-		return m, fmt.Errorf("%s: %s is no part of an environment", path, meta.Undecoded()[0])
+		return Manifest{}, fmt.Errorf("%s cannot be read: %w", path, err)
+	}
+	m, err := Parse(data)
+	if err != nil {
+		return m, fmt.Errorf("%s: %w", path, err)
 	}
 	m.Name = name
 	return m, m.Check()
+}
+
+// Parse reads the text of a manifest. It does not check it.
+func Parse(data []byte) (Manifest, error) {
+	var m Manifest
+	meta, err := toml.Decode(string(data), &m)
+	switch {
+	case err != nil:
+		return m, fmt.Errorf("no environment: %w", err)
+	case len(meta.Undecoded()) > 0:
+		return m, fmt.Errorf("%s is no part of an environment", meta.Undecoded()[0])
+	}
+	return m, nil
 }
 
 // Save writes a manifest, in the place of one with the same name.

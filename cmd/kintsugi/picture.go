@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +42,7 @@ func (o pictureFlags) draw(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	theme, err := themes.Load(o.theme, os.DirFS(filepath.Join(p.config, "themes")))
+	theme, err := themes.Load(o.theme, os.DirFS(themesDir(p)))
 	if err != nil {
 		return err
 	}

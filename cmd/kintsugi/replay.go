@@ -31,6 +31,7 @@ func newReplay() *cobra.Command {
 			}
 			screen := o.screen(p)
 			screen.History, screen.Replay, screen.Title = events, true, "Kintsugi "+sum.ID
+			screen.ThemeChanged = watchThemes(cmd.Context(), themesDir(p))
 			screen.File = recordedFiles(sum)
 			return ui.Run(cmd.Context(), screen)
 		},

@@ -80,6 +80,8 @@ func noText(d workspace.FileDiff) string {
 	switch {
 	case d.TooBig:
 		return "too large to show as text"
+	case d.Binary && d.Kind != workspace.Modified:
+		return "not text"
 	case d.Binary:
 		return "not text: " + workspace.Size(d.New.Size) + ", was " + workspace.Size(d.Old.Size)
 	case d.Old.Kind == beneath.Directory || d.New.Kind == beneath.Directory:

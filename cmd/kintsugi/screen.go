@@ -21,7 +21,7 @@ const maxSaid = 500
 func (o workbenchOptions) screen(p places) ui.Options {
 	said := filepath.Join(p.config, "said")
 	s := ui.Options{
-		Theme: o.theme, Themes: os.DirFS(filepath.Join(p.config, "themes")), Reduced: o.reduced, Present: o.present,
+		Theme: o.theme, Themes: os.DirFS(themesDir(p)), Reduced: o.reduced, Present: o.present,
 		Complete: completeFile, Said: readLines(said), Remember: func(text string) { appendLine(said, text) },
 	}
 	settings := filepath.Join(p.config, "screen.json")
@@ -36,6 +36,9 @@ func (o workbenchOptions) screen(p places) ui.Options {
 	_, _ = toml.DecodeFile(filepath.Join(p.config, "keys.toml"), &s.Keys)
 	return s
 }
+
+// themesDir is the folder of the user's own themes.
+func themesDir(p places) string { return filepath.Join(p.config, "themes") }
 
 // readLines reads the inputs that were remembered, the oldest first.
 func readLines(path string) []string {

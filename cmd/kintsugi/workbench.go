@@ -107,6 +107,7 @@ func (s *session) show(ctx context.Context, o workbenchOptions, c *controller, f
 		return err
 	}
 	screen := o.screen(p)
+	screen.ThemeChanged = watchThemes(ctx, themesDir(p))
 	screen.Events, screen.Intents, screen.History = f.Out(), c, s.past
 	screen.Title, screen.Log = "Kintsugi "+s.id, event.Path(s.dir)
 	screen.File, screen.SaveDir, screen.Changes = s.artefact, saveDir(p), s.changes

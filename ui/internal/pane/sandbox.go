@@ -238,6 +238,8 @@ func (p *Sandbox) fixed(i int, s *section, row int) []string {
 
 func (p *Sandbox) part(i int, s *section, row int) []cell.Row {
 	switch {
+	case row == headRow && s.kind == runs && ghost(s.attempt) && len(s.attempt.Remedies) > 0:
+		return nil
 	case row == headRow && s.kind == runs:
 		return p.head(i, s)
 	case row == headRow:

@@ -87,6 +87,12 @@ func gold(l *look.Look, n int, fading bool) cell.Row {
 	return row
 }
 
+// ghost says that an attempt never was: something is installed that no failure
+// asked for.
+func ghost(a *event.AttemptState) bool {
+	return a.End == nil && a.Box == "" && len(a.Attempt.Argv) == 0
+}
+
 // attemptStatus is how an attempt stands.
 func attemptStatus(a *event.AttemptState, over bool) look.Status {
 	switch {

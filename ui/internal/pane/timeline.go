@@ -102,7 +102,9 @@ func (p *Timeline) list(b *branch) []node {
 func (p *Timeline) nodes(st *event.Step) []node {
 	nodes := []node{{kind: stepNode, st: st}}
 	for _, a := range st.Attempts {
-		nodes = append(nodes, node{kind: attemptNode, st: st, attempt: a})
+		if !ghost(a) || len(a.Remedies) == 0 {
+			nodes = append(nodes, node{kind: attemptNode, st: st, attempt: a})
+		}
 		for _, r := range a.Remedies {
 			nodes = append(nodes, node{kind: remedyNode, st: st, attempt: a, remedy: r})
 		}
