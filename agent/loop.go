@@ -103,7 +103,11 @@ type Result struct {
 	Calls  int    // calls that ran
 	Worked int
 	Tokens int
-	Took   time.Duration
+	// NeedsConsent says that the last call that failed wanted a package that
+	// only the user may allow, and nobody was there to be asked.
+	NeedsConsent bool
+
+	Took time.Duration
 }
 
 // OK says whether the task came to its end.

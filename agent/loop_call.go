@@ -154,7 +154,7 @@ func (t *task) run(ctx context.Context, c model.Call, args tool.Args, key string
 	if err != nil {
 		return t.engineFailed(ctx, c, err)
 	}
-	t.broken = 0
+	t.broken, t.res.NeedsConsent = 0, out.NeedsConsent
 	if !out.OK {
 		t.note(key, false)
 		return t.failed(c, out)

@@ -207,6 +207,18 @@ func TestSameCallIsNotRunTwice(t *testing.T) {
 	}
 }
 
+func TestTaskThatWantsConsentSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, consent := range []bool{true, false} {
+		doer := &player{answer: func(Call) (Outcome, error) { return Outcome{Exit: 1, NeedsConsent: consent}, nil }}
+		same := runCode("python", "import nobodyknows")
+		b := newLoop(t, doer, same, same, same, same, same)
+		if r := b.work(t, "go"); r.OK() || r.NeedsConsent != consent {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 func TestSameFailureOfDifferentCalls(t *testing.T) {
 	t.Parallel()
 	doer := &player{answer: func(Call) (Outcome, error) {

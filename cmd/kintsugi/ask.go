@@ -48,8 +48,9 @@ what breaks is mended, and its answer is printed on standard output. How it
 works is told on standard error. What is piped in is the task's input.
 
 Your project stays as it is; --apply takes the changes over when the task is
-solved. The exit code is 0 when the task was solved, 1 when it was not, 125
-when there is no model or Kintsugi itself failed.`,
+solved. The exit code is 0 when the task was solved, 1 when it was not, 123 when
+it was not for want of a package that nobody was there to allow, 125 when there
+is no model or Kintsugi itself failed.`,
 		Example: `  kintsugi ask "plot sales.csv by month into sales.png"
   cat access.log | kintsugi ask -q "which address asks most often?"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), strings.Join(args, " ")) },
@@ -161,6 +162,9 @@ func askExit(res agent.Result) int {
 	case agent.Finished:
 		return 0
 	case agent.SpentOut, agent.Stuck:
+		if res.NeedsConsent {
+			return exitConsent
+		}
 		return exitUnsolved
 	case agent.Cancelled:
 		return exitInterrupted
