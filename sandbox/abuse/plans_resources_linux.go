@@ -136,15 +136,16 @@ func memoryPlans() map[string]plan {
 	limit := with("limit", most, "files", 256)
 	memory := endedBy(sandbox.LimitMemory)
 	return map[string]plan{
-		"memory-bomb":  {alone: true, limits: little, setup: limit, judge: memory},
-		"memory-many":  {alone: true, limits: little, setup: limit, judge: memory},
-		"memory-file":  {alone: true, limits: little, setup: limit, judge: memory},
-		"swap-out":     {alone: true, limits: little, setup: needSwap, judge: memory},
-		"lock-memory":  {alone: true, limits: little, setup: limit, judge: memory},
-		"pipe-bloat":   {alone: true, limits: little, setup: limit, judge: memory},
-		"socket-bloat": {alone: true, limits: little, setup: limit, judge: memory},
-		"sysv-shm":     {setup: plantShm, judge: ownShm},
-		"posix-mq":     {setup: plantQueue, during: stillQueues},
+		"memory-bomb":   {alone: true, limits: little, setup: limit, judge: memory},
+		"memory-many":   {alone: true, limits: little, setup: limit, judge: memory},
+		"memory-shared": {alone: true, limits: little, setup: limit, judge: memory},
+		"memory-file":   {alone: true, limits: little, setup: limit, judge: memory},
+		"swap-out":      {alone: true, limits: little, setup: needSwap, judge: memory},
+		"lock-memory":   {alone: true, limits: little, setup: limit, judge: memory},
+		"pipe-bloat":    {alone: true, limits: little, setup: limit, judge: memory},
+		"socket-bloat":  {alone: true, limits: little, setup: limit, judge: memory},
+		"sysv-shm":      {setup: plantShm, judge: ownShm},
+		"posix-mq":      {setup: plantQueue, during: stillQueues},
 	}
 }
 

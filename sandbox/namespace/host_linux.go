@@ -32,6 +32,7 @@ type host struct {
 	masks          []mask
 	varDir         string // an empty /var, with places for what the host's has
 	filter         []byte // seccomp program
+	strictFilter   []byte // the one where no control group counts memory
 	abi            int    // Landlock ABI, 0: none
 }
 
@@ -92,7 +93,10 @@ func inspect(o Options) (*host, error) {
 	if h.masks, err = findMasks("/proc"); err != nil {
 		return nil, err
 	}
-	h.filter, err = seccompProgram()
+	if h.filter, err = seccompProgram(); err != nil {
+		return nil, err
+	}
+	h.strictFilter, err = seccompProgram(uncounted...)
 	return h, err
 }
 

@@ -141,9 +141,13 @@ func (p *plan) startClock(clock launch.Cell) {
 // walls puts the system call filter up.
 func (p *plan) walls() {
 	p.Note("putting the system call filter up")
+	filter := p.host.filter
+	if !p.group.counts("memory") {
+		filter = p.host.strictFilter
+	}
 	program := p.Zero(16) // struct sock_fprog
-	p.PutWord(program, uint32(len(p.host.filter)/8))
-	p.Point(program+8, p.Bytes(p.host.filter))
+	p.PutWord(program, uint32(len(filter)/8))
+	p.Point(program+8, p.Bytes(filter))
 	p.Call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, program)
 }
 

@@ -47,13 +47,19 @@ const (
 	denied = seccomp.ActionErrno | seccomp.Action(unix.EPERM)
 )
 
-// seccompProgram returns the filter in the form the kernel takes.
-func seccompProgram() ([]byte, error) {
+// uncounted are calls that take memory which no process is seen to have. Where
+// no control group counts it, they are absent too; programs then use files in
+// /tmp or /dev/shm, whose size is limited.
+var uncounted = []string{"memfd_create"}
+
+// seccompProgram returns the filter in the form the kernel takes. What is in
+// gone does not exist in the box, besides what never does.
+func seccompProgram(gone ...string) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, err
 	}
-	program, err := assemble(info)
+	program, err := assemble(info, slices.Concat(absent, gone))
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +114,10 @@ const span = 64
 
 // assemble makes one policy for each span of call numbers, each behind a jump
 // that skips it for later numbers.
-func assemble(info *arch.Info) ([]bpf.Instruction, error) {
+func assemble(info *arch.Info, gone []string) ([]bpf.Instruction, error) {
 	var out []bpf.Instruction
 	for first := 0; first <= int(newest(info)); first += span {
-		policy := policyFor(info, first)
+		policy := policyFor(info, first, gone)
 		body := []bpf.Instruction{bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}}
 		if policy.Syscalls != nil {
 			var err error
@@ -129,10 +135,10 @@ func assemble(info *arch.Info) ([]bpf.Instruction, error) {
 
 // policyFor is the policy for a span of call numbers; it has no groups when
 // all of them are allowed.
-func policyFor(info *arch.Info, first int) seccomp.Policy {
+func policyFor(info *arch.Info, first int, gone []string) seccomp.Policy {
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow}
 	for _, g := range []seccomp.SyscallGroup{
-		{Names: absent, Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
+		{Names: gone, Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
 		{Names: forbidden, Action: denied, NamesWithCondtions: conditional()},
 		{Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT), NamesWithCondtions: families()},
 	} {

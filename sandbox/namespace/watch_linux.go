@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"kintsugi/sandbox"
@@ -38,6 +40,9 @@ func (b *box) watch(done <-chan struct{}) {
 func (b *box) look() {
 	b.mu.Lock()
 	u := sample(b.pid)
+	if b.limits.Memory > 0 && u.Memory > b.limits.Memory {
+		u.Memory = divided(b.pid)
+	}
 	b.mu.Unlock()
 	b.most.Store(max(b.most.Load(), u.Memory))
 	// The one that could not start another has often given up by now.
@@ -50,19 +55,45 @@ func (b *box) look() {
 	}
 }
 
-// sample adds up a process and its descendants, leaving out init itself.
+// sample adds up a box's processes, leaving out init itself. Memory that some
+// of them share counts for each.
 func sample(init int) sandbox.Usage {
 	var u sandbox.Usage
-	todo := children(init)
-	for len(todo) > 0 {
-		pid := todo[len(todo)-1]
-		todo = append(todo[:len(todo)-1], children(pid)...)
-		u.Memory += private(pid)
+	for _, pid := range descendants(init) {
+		u.Memory += resident(pid)
 		threads, cpu := counts(pid)
 		u.Processes += threads
 		u.CPU += cpu
 	}
 	return u
+}
+
+// divided adds up a box's memory exactly: what is shared is divided among
+// those who share it. That takes the kernel longer to find out. A process may
+// hide its share, but not what it has.
+func divided(init int) (bytes int64) {
+	for _, pid := range descendants(init) {
+		share, open := inKilobytes(pid, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+		if !open {
+			share = resident(pid)
+		}
+		bytes += share
+	}
+	return bytes
+}
+
+// resident is the memory of a process that no file backs, in bytes.
+func resident(pid int) int64 {
+	bytes, _ := inKilobytes(pid, "status", "RssAnon:", "RssShmem:")
+	return bytes
+}
+
+func descendants(init int) []int {
+	all := children(init)
+	for i := 0; i < len(all); i++ {
+		all = append(all, children(all[i])...)
+	}
+	return all
 }
 
 // children lists the children of all threads of a process.
@@ -86,15 +117,21 @@ func children(pid int) []int {
 	return out
 }
 
-// private is the memory of a process that no file backs, in bytes.
-func private(pid int) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+// inKilobytes adds up values of a process that /proc gives in kB. The result is
+// in bytes. It says whether the values could be read.
+func inKilobytes(pid int, file string, names ...string) (bytes int64, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
-		return 0
+		return 0, false
 	}
-	var size, resident, shared int64
-	_, _ = fmt.Sscan(string(text), &size, &resident, &shared)
-	return (resident - shared) * int64(os.Getpagesize())
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && slices.Contains(names, fields[0]) {
+			n, _ := strconv.ParseInt(fields[1], 10, 64)
+			bytes += n << 10
+		}
+	}
+	return bytes, true
 }
 
 // clockTick is the unit of times in /proc, fixed for user space.

@@ -105,6 +105,20 @@ func memoryFile(a Args) Verdict {
 	return Breachf("%d MiB in anonymous files under a limit of %d MiB", total/mib, limit/mib)
 }
 
+// memoryShared touches memory that it could share with others, up to four times
+// the limit.
+func memoryShared(a Args) Verdict {
+	limit := a.Int("limit")
+	for used := 0; used < 4*limit; used += 8 * mib {
+		if _, err := unix.Mmap(-1, 0, 8*mib, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_SHARED|unix.MAP_ANONYMOUS|unix.MAP_POPULATE); err != nil {
+			return Heldf("refused at %d MiB", used/mib)
+		}
+	}
+	time.Sleep(time.Second)
+	return Breachf("%d MiB of shared memory under a limit of %d MiB", 4*limit/mib, limit/mib)
+}
+
 // fill writes until the file takes no more, or most bytes.
 func fill(fd, most int) (int, error) {
 	block := make([]byte, mib)

@@ -14,7 +14,7 @@ func table() map[string]Func {
 func resources() map[string]Func {
 	return map[string]Func{
 		"fork-bomb": forkBomb, "thread-bomb": threadBomb, "thread-bomb-child": threadBombChild,
-		"memory-bomb": memoryBomb, "memory-many": memoryMany, "memory-file": memoryFile, "swap-out": swapOut,
+		"memory-bomb": memoryBomb, "memory-many": memoryMany, "memory-file": memoryFile, "memory-shared": memoryShared, "swap-out": swapOut,
 		"lock-memory": lockMemory, "disk-fill": diskFill, "sysv-shm": sysvShm, "posix-mq": posixMQ,
 		"pipe-bloat": pipeBloat, "socket-bloat": socketBloat, "lookups": lookups, "inodes": inodes,
 		"workspace-inodes": workspaceInodes, "workspace-fill": workspaceFill, "big-file": bigFile,
