@@ -74,6 +74,9 @@ func (e *Engine) UseInterpreter(ctx context.Context, step int, language, version
 // candidates are the programs on this machine that may be the version, newest
 // first.
 func (e *Engine) candidates(globs []string, version string) []string {
+	if sandbox.RootOf(e.Runtime) != "" {
+		return nil // boxes do not see this machine's programs
+	}
 	home := ""
 	for _, kv := range e.Env {
 		if v, ok := strings.CutPrefix(kv, "HOME="); ok {

@@ -39,6 +39,21 @@ type Preparer interface {
 	Prepare()
 }
 
+// Rooted is a Runtime whose boxes see the programs of an image instead of this
+// machine's.
+type Rooted interface {
+	// Root names what boxes see, down to its content; empty: this machine.
+	Root() string
+}
+
+// RootOf names what the boxes of a runtime see; empty: this machine.
+func RootOf(rt Runtime) string {
+	if r, ok := rt.(Rooted); ok {
+		return r.Root()
+	}
+	return ""
+}
+
 // Availability is the answer of a Probe.
 type Availability struct {
 	OK bool

@@ -17,9 +17,12 @@ import (
 type checkup struct {
 	Version  string           `json:"version"`
 	Runtimes []runtimeCheckup `json:"runtimes"`
-	Tools    []toolCheckup    `json:"tools"`
-	Indexes  []indexCheckup   `json:"indexes"`
-	Places   []placeCheckup   `json:"places"`
+	// Auto is the runtime that is taken when none is asked for: the first that
+	// works.
+	Auto    string         `json:"auto,omitempty"`
+	Tools   []toolCheckup  `json:"tools"`
+	Indexes []indexCheckup `json:"indexes"`
+	Places  []placeCheckup `json:"places"`
 }
 
 type runtimeCheckup struct {
@@ -83,9 +86,13 @@ func newDoctor() *cobra.Command {
 
 func examine(cmd *cobra.Command) (checkup, error) {
 	c := checkup{Version: version}
-	for _, rt := range runtimes() {
+	for _, rt := range runtimes("") {
 		a := rt.Probe(cmd.Context())
+		closeRuntime(rt)
 		c.Runtimes = append(c.Runtimes, runtimeCheckup{rt.Name(), a.OK, a.Reason, a.Remedy, a.Report})
+		if c.Auto == "" && a.OK {
+			c.Auto = rt.Name()
+		}
 	}
 	for _, t := range []toolCheckup{
 		{Name: "python3", For: "Python programs"}, {Name: "node", For: "JavaScript programs"},
@@ -149,6 +156,9 @@ func (c checkup) print(w io.Writer) {
 	fmt.Fprintf(w, "Kintsugi %s\n", c.Version)
 	for _, rt := range c.Runtimes {
 		rt.print(w)
+	}
+	if c.Auto != "" {
+		fmt.Fprintf(w, "\n--runtime auto takes %s: the first of these that works\n", c.Auto)
 	}
 	fmt.Fprintln(w, "\nPrograms")
 	for _, t := range c.Tools {

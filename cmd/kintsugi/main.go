@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"kintsugi/sandbox/docker/keeper"
 )
 
 // version is set by the release build.
@@ -51,6 +53,9 @@ func execute(args []string) (code int) {
 	}()
 	if len(args) > 0 && (args[0] == probeWord || args[0] == victimWord) {
 		return hidden(args)
+	}
+	if len(args) > 0 && args[0] == keeper.Word {
+		return keeper.Main(args[1:])
 	}
 	root := newRoot()
 	root.SetArgs(args)

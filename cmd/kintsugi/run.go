@@ -150,6 +150,7 @@ func exitCode(out agent.Outcome) int {
 // boxOptions are the flags about boxes that several commands share.
 type boxOptions struct {
 	runtime    string
+	image      string
 	timeout    time.Duration
 	memory     string
 	pids       int
@@ -166,7 +167,8 @@ type boxOptions struct {
 
 func (o *boxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.runtime, "runtime", "auto", "what makes the boxes: auto, namespace")
+	f.StringVar(&o.runtime, "runtime", "auto", "what makes the boxes: auto, namespace, docker, podman")
+	f.StringVar(&o.image, "image", "", "what the boxes see: an image of the engine, such as python:3.12-slim")
 	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("end the program after this time (default %v; -1s for none)", sandbox.DefaultLimits.Wall))
 	f.StringVar(&o.memory, "memory", "", "memory of a box, such as 512M or 4G (default 2G)")
 	f.IntVar(&o.pids, "pids", 0, fmt.Sprintf("processes and threads in a box (default %d)", sandbox.DefaultLimits.Processes))

@@ -39,16 +39,19 @@ func hidden(args []string) int {
 	if args[0] == probeWord {
 		return abuse.ProbeMain(args[1:])
 	}
-	rt, err := chooseRuntime(context.Background(), "auto")
+	if len(args) < 3 {
+		return exitOwn
+	}
+	rt, err := chooseRuntime(context.Background(), args[1], args[2])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return exitOwn
 	}
-	return abuse.VictimMain(rt, args[1:])
+	return abuse.VictimMain(rt, args[3:])
 }
 
 // verifyOptions tell the cases where this user's secrets and states are.
-func verifyOptions() (abuse.Options, error) {
+func verifyOptions(runtime, image string) (abuse.Options, error) {
 	p, err := findPlaces()
 	if err != nil {
 		return abuse.Options{}, err
@@ -58,24 +61,25 @@ func verifyOptions() (abuse.Options, error) {
 		return abuse.Options{}, err
 	}
 	return abuse.Options{
-		Exe: exe, Lead: []string{probeWord}, Victim: []string{exe, victimWord}, Home: p.home,
+		Exe: exe, Lead: []string{probeWord}, Victim: []string{exe, victimWord, runtime, image}, Home: p.home,
 		State: []string{p.sessions, p.layers, p.memory},
 	}, nil
 }
 
 func newVerify() *cobra.Command {
-	var runtime string
+	var runtime, image string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Try every known abuse in real boxes and say which of them hold",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rt, err := chooseRuntime(cmd.Context(), runtime)
+			rt, err := chooseRuntime(cmd.Context(), runtime, image)
 			if err != nil {
 				return err
 			}
-			o, err := verifyOptions()
+			defer closeRuntime(rt)
+			o, err := verifyOptions(rt.Name(), image)
 			if err != nil {
 				return err
 			}
@@ -94,7 +98,8 @@ func newVerify() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&runtime, "runtime", "auto", "what makes the boxes")
+	cmd.Flags().StringVar(&runtime, "runtime", "auto", "what makes the boxes: auto, namespace, docker, podman")
+	cmd.Flags().StringVar(&image, "image", "", "what the boxes see, with docker or podman")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -110,6 +115,7 @@ func screenWidth() int {
 func newBench() *cobra.Command {
 	var o bench.Options
 	var asJSON bool
+	var image string
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast boxes start, next to the other sandboxes of this machine",
@@ -118,7 +124,7 @@ func newBench() *cobra.Command {
 			if isTerminal(os.Stderr) {
 				o.Progress = func(done, total int) { fmt.Fprintf(os.Stderr, "\r%d of %d rounds ", done, total) }
 			}
-			res, err := benchmark(cmd.Context(), o)
+			res, err := benchmark(cmd.Context(), o, image)
 			if isTerminal(os.Stderr) {
 				fmt.Fprint(os.Stderr, "\r\x1b[K")
 			}
@@ -134,12 +140,13 @@ func newBench() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 60, "runs of each sandbox at each level")
 	cmd.Flags().IntSliceVar(&o.Concurrent, "at-once", []int{1, 8, 32}, "how many boxes start at the same time")
+	cmd.Flags().StringVar(&image, "image", "", "the image that engines use (default: the first that each has)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	return cmd
 }
 
 // benchmark lets our runtimes and the machine's others take turns.
-func benchmark(ctx context.Context, o bench.Options) (bench.Result, error) {
+func benchmark(ctx context.Context, o bench.Options, image string) (bench.Result, error) {
 	dir, err := os.MkdirTemp("", "kintsugi-bench-*")
 	if err != nil {
 		return bench.Result{}, err
@@ -147,19 +154,30 @@ func benchmark(ctx context.Context, o bench.Options) (bench.Result, error) {
 	defer os.RemoveAll(dir)
 	var list []bench.Contestant
 	var absent []bench.Absent
-	for _, rt := range runtimes() {
+	for _, rt := range runtimes(image) {
+		defer closeRuntime(rt)
+		name := "kintsugi " + rt.Name()
 		if a := rt.Probe(ctx); !a.OK {
-			absent = append(absent, bench.Absent{Name: "kintsugi " + rt.Name(), Why: a.Reason})
+			absent = append(absent, bench.Absent{Name: name, Why: a.Reason})
 			continue
 		}
-		list = append(list, bench.Own("kintsugi "+rt.Name(), rt, benchSpec(dir)))
 		if rt.Name() == namespace.Name {
+			list = append(list, bench.Own(name, rt, benchSpec(dir)))
 			warm := namespace.New(namespace.Options{Warm: slices.Max(append(o.Concurrent, 1))})
 			defer warm.Close()
 			list = append(list, bench.Warmed("  made ready", warm, benchSpec(dir), warm.Warm))
+			continue
 		}
+		e := engineBench{name: rt.Name(), image: image, spec: benchSpec(dir), most: slices.Max(append(o.Concurrent, 1))}
+		defer e.close()
+		own, err := e.contestants(ctx)
+		if err != nil {
+			absent = append(absent, bench.Absent{Name: name, Why: oneLine(err.Error())})
+			continue
+		}
+		list = append(list, own...)
 	}
-	peers, missing := bench.Peers(ctx, dir)
+	peers, missing := bench.Peers(ctx, dir, image)
 	res, err := bench.Run(ctx, append(list, peers...), o)
 	res.Absent = slices.Concat(absent, missing)
 	return res, err
@@ -181,7 +199,8 @@ func newClean() *cobra.Command {
 		Short: "Remove what killed runs left behind",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, rt := range runtimes() {
+			for _, rt := range runtimes("") {
+				defer closeRuntime(rt)
 				if a := rt.Probe(cmd.Context()); !a.OK {
 					continue
 				}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -92,7 +91,7 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	runtime, err := chooseRuntime(ctx, o.box.runtime)
+	runtime, err := chooseRuntime(ctx, o.box.runtime, o.box.image)
 	if err != nil {
 		return nil, err
 	}
@@ -316,28 +315,4 @@ func findPlaces() (places, error) {
 		home: home, sessions: sessions, layers: filepath.Join(base, "layers"),
 		packages: filepath.Join(base, "packages"), memory: filepath.Join(base, "memory"), config: filepath.Join(config, "kintsugi"),
 	}, nil
-}
-
-// chooseRuntime finds a runtime that works here.
-func chooseRuntime(ctx context.Context, name string) (sandbox.Runtime, error) {
-	all := runtimes()
-	if name == "auto" {
-		var why []string
-		for _, rt := range all {
-			a := rt.Probe(ctx)
-			if a.OK {
-				return rt, nil
-			}
-			why = append(why, rt.Name()+": "+a.Reason)
-		}
-		return nil, fmt.Errorf("no way to make a sandbox works here (%s); see: kintsugi doctor", strings.Join(why, "; "))
-	}
-	i := slices.IndexFunc(all, func(rt sandbox.Runtime) bool { return rt.Name() == name })
-	if i < 0 {
-		return nil, fmt.Errorf("--runtime %s: there is no such runtime; use auto or namespace", name)
-	}
-	if a := all[i].Probe(ctx); !a.OK {
-		return nil, fmt.Errorf("--runtime %s: %s; to make it available: %s", name, a.Reason, a.Remedy)
-	}
-	return all[i], nil
 }

@@ -36,12 +36,12 @@ var peers = []struct {
 }
 
 // Peers finds the other sandboxes of this machine. dir is for the files that
-// some of them need.
-func Peers(ctx context.Context, dir string) ([]Contestant, []Absent) {
+// some of them need, image is for engines; empty: the first that each has.
+func Peers(ctx context.Context, dir, image string) ([]Contestant, []Absent) {
 	var found []Contestant
 	var absent []Absent
 	for _, p := range peers {
-		c, why := peer(ctx, p.name, p.argv, dir)
+		c, why := peer(ctx, p.name, p.argv, dir, image)
 		if why != "" {
 			absent = append(absent, Absent{p.name, why})
 			continue
@@ -52,13 +52,13 @@ func Peers(ctx context.Context, dir string) ([]Contestant, []Absent) {
 }
 
 // peer prepares one and tries it once.
-func peer(ctx context.Context, name string, argv []string, dir string) (c Contestant, why string) {
+func peer(ctx context.Context, name string, argv []string, dir, image string) (c Contestant, why string) {
 	if len(argv) > 0 {
 		if _, err := exec.LookPath(argv[0]); err != nil {
 			return c, "not installed"
 		}
 	}
-	argv, err := fill(ctx, argv, dir)
+	argv, err := fill(ctx, argv, dir, image)
 	if err != nil {
 		return c, err.Error()
 	}
@@ -78,14 +78,16 @@ func peer(ctx context.Context, name string, argv []string, dir string) (c Contes
 }
 
 // fill puts in what a peer needs: an image, a bundle.
-func fill(ctx context.Context, argv []string, dir string) ([]string, error) {
+func fill(ctx context.Context, argv []string, dir, image string) ([]string, error) {
 	out := slices.Clone(argv)
 	for i, a := range out {
 		switch a {
 		case "{image}":
-			image, err := localImage(ctx, argv[0])
-			if err != nil {
-				return nil, err
+			if image == "" {
+				var err error
+				if image, err = LocalImage(ctx, argv[0]); err != nil {
+					return nil, err
+				}
 			}
 			out[i] = image
 		case "{bundle}":
@@ -99,8 +101,9 @@ func fill(ctx context.Context, argv []string, dir string) ([]string, error) {
 	return out, nil
 }
 
-// localImage is the first image that an engine has on this machine.
-func localImage(ctx context.Context, engine string) (string, error) {
+// LocalImage is the first image that an engine has, other than those that
+// boxes are made of.
+func LocalImage(ctx context.Context, engine string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, engine, "image", "ls", "--format", "{{.Repository}}:{{.Tag}}").Output()
@@ -108,7 +111,7 @@ func localImage(ctx context.Context, engine string) (string, error) {
 		return "", fmt.Errorf("its engine does not answer")
 	}
 	for _, image := range strings.Fields(string(out)) {
-		if !strings.Contains(image, "<none>") {
+		if !strings.Contains(image, "<none>") && !strings.Contains(image, "kintsugi-box") {
 			return image, nil
 		}
 	}

@@ -26,6 +26,8 @@ type Subject struct {
 	Open func(state string) (sandbox.Runtime, error)
 	// Patience is how long the quickest box may take, from start to end.
 	Patience time.Duration
+	// Environ is added to the environment of the workbench that is killed.
+	Environ []string
 	// Without names tests that this runtime cannot pass, and why. They are
 	// skipped with the reason.
 	Without map[string]string
@@ -79,9 +81,9 @@ var cases = []struct {
 }{
 	{"exit", exits}, {"bad specs", badSpecs}, {"streams", streams}, {"environment", environment},
 	{"host unseen", hostUnseen}, {"no network", noNetwork}, {"walls", walls},
-	{"workspace", workspaceKept}, {"workspace dropped", workspaceDropped}, {"workspace source", workspaceSource},
+	{"workspace", workspaceKept}, {"workspace dropped", workspaceDropped}, {"odd names", oddNames}, {"workspace source", workspaceSource},
 	{"checkpoint", checkpoint}, {"layers", layers}, {"capture", capture}, {"mounts", mounts}, {"listeners", listeners},
-	{"wall", wall}, {"memory", memory}, {"processes", processes}, {"output", output}, {"disk", disk}, {"file size", fileSize},
+	{"wall", wall}, {"memory", memory}, {"processes", processes}, {"output", output}, {"disk", disk}, {"inodes", inodes}, {"file size", fileSize},
 	{"kill", kill}, {"cancel", cancelled}, {"daemons", daemons}, {"many at once", manyAtOnce}, {"usage", usage}, {"report", report},
 	{"killed workbench", killedWorkbench}, {"spared", spared},
 }

@@ -47,11 +47,32 @@ func workspaceKept(t *trial) {
 }
 
 func workspaceDropped(t *trial) {
-	odd := filepath.Join(t.files(map[string]string{"a,b:c d/a": "A"}), "a,b:c d")
+	project := t.files(map[string]string{"a": "A"})
 	for range 2 {
 		spec := sh("cat a; echo B >>a; ls -A")
-		spec.Dir, spec.Workspace = odd, sandbox.Workspace{Path: odd}
+		spec.Dir, spec.Workspace = project, sandbox.Workspace{Path: project}
 		t.wants(spec, "Aa\n")
+	}
+}
+
+// oddNames has a project whose own name is odd, and odder ones in it, which
+// must come back byte by byte.
+func oddNames(t *trial) {
+	odd := filepath.Join(t.files(map[string]string{"a,b:c d/a": "A"}), "a,b:c d")
+	top := t.dir()
+	w := sandbox.Workspace{Path: odd, Upper: filepath.Join(top, "upper"), Work: filepath.Join(top, "work")}
+	for _, dir := range []string{w.Upper, w.Work} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := sh(`cat a; for n in "$(printf 'new\nline')" "$(printf 'bad\377')" "-r" ' x ' "$(printf '\033[31m')"; do echo "$n" >"./$n"; done`)
+	spec.Dir, spec.Workspace = odd, w
+	t.wants(spec, "A")
+	for _, name := range []string{"new\nline", "bad\xff", "-r", " x ", "\x1b[31m"} {
+		if got := t.text(filepath.Join(w.Upper, name)); got != name+"\n" {
+			t.Errorf("%q has %q", name, got)
+		}
 	}
 }
 

@@ -150,3 +150,17 @@ func (s stack) child(n node, rel, name string) (node, error) {
 	defer l.close()
 	return l.lookup(name)
 }
+
+// Merge opens the merged view of upper directories, newest first, over the
+// folder project, whoever keeps them.
+func Merge(uppers []string, project string) (*View, error) {
+	var layers []layerDir
+	for _, dir := range uppers {
+		layers = append(layers, layerDir{id: dir, upper: dir})
+	}
+	s, err := openStack(layers, project)
+	if err != nil {
+		return nil, err
+	}
+	return &View{s: s}, nil
+}

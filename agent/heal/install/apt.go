@@ -70,12 +70,19 @@ func (in *Installer) debian(ctx context.Context, r Request) (system, arch string
 	if err != nil || !ok {
 		return "", "", &Error{Manager: "apt", Reason: "this system has no apt; install " + strings.Join(r.Packages, " ") + " with its own package manager"}
 	}
+	if root := sandbox.RootOf(in.Runtime); root != "" { // what is missing depends on what is there
+		system += " " + Key(root)[:12]
+	}
 	return system, strings.TrimSpace(rest), nil
 }
 
 // runApt fetches and unpacks, and says what it fetched.
 func (in *Installer) runApt(ctx context.Context, r Request, b *build, got *fetched) ([]Artefact, error) {
-	lists, err := in.tools().shared("apt-lists")
+	name := "apt-lists"
+	if root := sandbox.RootOf(in.Runtime); root != "" {
+		name += "-" + Key(root)[:12]
+	}
+	lists, err := in.tools().shared(name)
 	if err != nil {
 		return nil, err
 	}

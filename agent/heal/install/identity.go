@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"kintsugi/sandbox"
 )
 
 // identity remembers what an interpreter said about itself, so that a box need
@@ -17,7 +19,7 @@ type identity struct{ file string }
 // identify names the interpreter that argv0 is in a box. A script, which may
 // lead anywhere, has no identity.
 func (in *Installer) identify(r Request, argv0 string) identity {
-	if in.Runtime.Name() != "namespace" {
+	if in.Runtime.Name() != "namespace" || sandbox.RootOf(in.Runtime) != "" {
 		return identity{}
 	}
 	path := lookIn(r.Env, argv0)

@@ -161,12 +161,7 @@ func (in *Installer) connect(ctx context.Context, r Request, spec *sandbox.Spec,
 		return nil
 	}
 	manager := r.Manager
-	g, err := in.Mirror.gateway(ctx, manager)
-	if err != nil && len(r.Layers) > 0 { // only a layer has the manager
-		if in.Mirror.learnFrom(ctx, manager, boxProber{in, r.Env, r.Layers}) == nil {
-			g, err = in.Mirror.gateway(ctx, manager)
-		}
-	}
+	g, err := in.gateway(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -183,6 +178,25 @@ func (in *Installer) connect(ctx context.Context, r Request, spec *sandbox.Spec,
 		_ = g.ServeSession(l, gateway.Session{OnRequest: got.add, Pins: r.Pins, Unpinned: r.Unpinned})
 	}})
 	return nil
+}
+
+// gateway gives the gateway for a request. A client that only a layer has is
+// asked in a box. Where boxes see an image, so are those that this machine has
+// not, and the image's own sources of system packages count.
+func (in *Installer) gateway(ctx context.Context, r Request) (*gateway.Gateway, error) {
+	box, m, rooted := boxProber{in, r.Env, r.Layers}, in.Mirror, sandbox.RootOf(in.Runtime) != ""
+	if !rooted || r.Manager != "apt" || m.Prober != nil {
+		g, err := m.gateway(ctx, r.Manager)
+		if err == nil || !rooted && len(r.Layers) == 0 {
+			return g, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if g := m.open[r.Manager]; g != nil {
+		return g, nil
+	}
+	return m.learn(ctx, r.Manager, box)
 }
 
 // place writes the client's files into work and shows them in the box.

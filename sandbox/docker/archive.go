@@ -1,0 +1,132 @@
+package docker
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// fingerprint changes when anything in a tree does, as far as names, kinds,
+// modes, sizes and times tell.
+func fingerprint(tree string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == tree {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(tree, path)
+		fmt.Fprintf(h, "%q %v", rel, info.Mode())
+		if !info.IsDir() {
+			to, _ := os.Readlink(path)
+			fmt.Fprintf(h, " %d %d %q", info.Size(), info.ModTime().UnixNano(), to)
+		}
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// fileMark is a hash of a file's content and mode.
+func fileMark(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%v", info.Mode())
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// addTree writes a layer: root's, and readable by whoever is in the box.
+func addTree(w *tar.Writer, tree string) error {
+	return filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == tree {
+			return err
+		}
+		rel, err := filepath.Rel(tree, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		switch d.Type() {
+		case 0:
+			return addFile(w, name, path)
+		case fs.ModeDir:
+			return w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, Format: tar.FormatPAX})
+		case fs.ModeSymlink:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777, Format: tar.FormatPAX})
+		case fs.ModeDevice | fs.ModeCharDevice:
+			return fmt.Errorf("%s removes a file of the image, which layers of an engine cannot do", name)
+		}
+		return nil
+	})
+}
+
+// addFile writes one file as root's, readable, and executable by all if by
+// anyone.
+func addFile(w *tar.Writer, name, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	mode := int64(info.Mode().Perm() | 0o444)
+	if mode&0o111 != 0 {
+		mode |= 0o111
+	}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: info.Size(), ModTime: info.ModTime(), Format: tar.FormatPAX}
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = io.CopyN(w, f, info.Size())
+	return err
+}
+
+// addKeeper writes the keeper.
+func addKeeper(w *tar.Writer, path string) error {
+	name := keeperPath[1:]
+	dir := &tar.Header{Typeflag: tar.TypeDir, Name: filepath.Dir(name) + "/", Mode: 0o755, ModTime: time.Unix(0, 0)}
+	return errors.Join(w.WriteHeader(dir), addProgram(w, name, path))
+}
+
+func addProgram(w *tar.Writer, name, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o555, Size: info.Size(), ModTime: time.Unix(0, 0)}
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = io.CopyN(w, f, info.Size())
+	return err
+}

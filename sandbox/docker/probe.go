@@ -1,0 +1,105 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/versions"
+
+	"kintsugi/sandbox"
+)
+
+var errOldAPI = errors.New("the engine is too old")
+
+func installed(engine string) bool {
+	_, err := exec.LookPath(engine)
+	return err == nil
+}
+
+// Probe asks the engine what it is. A good answer is kept.
+func (r *Runtime) Probe(ctx context.Context) sandbox.Availability {
+	r.mu.Lock()
+	known := r.answer
+	r.mu.Unlock()
+	if known != nil {
+		return *known
+	}
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	info, err := r.ask(ctx)
+	if err != nil {
+		return r.classify(err)
+	}
+	a := sandbox.Availability{OK: true, Report: r.report(info)}
+	r.mu.Lock()
+	r.answer = &a
+	r.mu.Unlock()
+	return a
+}
+
+// ask gets to know the engine.
+func (r *Runtime) ask(ctx context.Context) (system.Info, error) {
+	if r.options.Host == "" && r.Name() == Podman && !installed(Podman) && r.options.lookup("CONTAINER_HOST") == "" && len(r.options.program) == 0 {
+		return system.Info{}, errNoPodman
+	}
+	api, err := r.api()
+	if err != nil {
+		return system.Info{}, err
+	}
+	ping, err := api.Ping(ctx)
+	if err != nil {
+		return system.Info{}, err
+	}
+	if ping.APIVersion == "" || versions.LessThan(ping.APIVersion, oldestAPI) {
+		return system.Info{}, fmt.Errorf("%w: it speaks version %s of the interface, boxes need %s", errOldAPI, ping.APIVersion, oldestAPI)
+	}
+	info, err := api.Info(ctx)
+	if err == nil && info.OSType != "" && info.OSType != "linux" {
+		err = fmt.Errorf("the engine runs %s containers; switch it to Linux containers", info.OSType)
+	}
+	return info, err
+}
+
+// report says by what each promise is kept by this engine.
+func (r *Runtime) report(info system.Info) sandbox.Report {
+	kernel := func(p sandbox.Promise, mechanism string) sandbox.Kept {
+		return sandbox.Kept{Promise: p, Strength: sandbox.KernelEnforced, Mechanism: mechanism}
+	}
+	when := func(ok bool, p sandbox.Promise, mechanism string) sandbox.Kept {
+		if !ok {
+			return sandbox.Kept{Promise: p, Strength: sandbox.NotKept, Mechanism: "the engine cannot limit it here"}
+		}
+		return kernel(p, mechanism)
+	}
+	group := "cgroup v" + info.CgroupVersion + " of the engine, "
+	if info.CgroupVersion == "" {
+		group = "a cgroup of the engine, "
+	}
+	filtered := slices.ContainsFunc(info.SecurityOptions, func(s string) bool { return strings.Contains(s, "seccomp") })
+	calls := "no capabilities, no new privileges, no seccomp in this engine"
+	if filtered {
+		calls = "the engine's seccomp filter, no capabilities, no new privileges"
+	}
+	const memory = "tmpfs of the box's own, which counts as its memory"
+	return sandbox.Report{
+		kernel(sandbox.PromiseNoNetwork, "a network name space with a loopback interface only"),
+		kernel(sandbox.PromiseGateway, "a loopback socket made inside and served over the container's own input and output"),
+		kernel(sandbox.PromiseHostFiles, "a read-only image; nothing of this machine is mounted"),
+		kernel(sandbox.PromiseCopyOnWrite, "a copy in "+memory),
+		kernel(sandbox.PromiseWall, "a timer of the box's process 1, which keeps it even when we are stopped"),
+		when(info.CPUCfsQuota, sandbox.PromiseCPU, group+"cpu"),
+		when(info.MemoryLimit, sandbox.PromiseMemory, group+"memory"),
+		when(info.PidsLimit, sandbox.PromiseProcesses, group+"pids"),
+		kernel(sandbox.PromiseDisk, map[string]string{Docker: "the size and inodes of ", Podman: "the size, but not the number of files, of "}[r.Name()]+memory),
+		kernel(sandbox.PromiseWritten, "the size of "+memory),
+		kernel(sandbox.PromiseOutput, "a stream that only we read, up to the limit"),
+		{Promise: sandbox.PromiseSyscalls, Strength: map[bool]sandbox.Strength{true: sandbox.KernelEnforced, false: sandbox.Watched}[filtered], Mechanism: calls},
+		kernel(sandbox.PromiseDiesWithUs, "the container's process 1 ends when its connection to us does"),
+	}
+}
