@@ -42,6 +42,8 @@ type Config struct {
 	Now        func() time.Time
 	Memory     *Memory // what worked before; nil: nothing is remembered
 	BestEffort bool
+	// Preflight looks at a program's imports before its first attempt.
+	Preflight Preflight
 	// IgnoreLock runs programs as if they had no lock.
 	IgnoreLock bool
 	// Ahead has a box made ready after each call, for the one that will follow.
@@ -82,6 +84,7 @@ type run struct {
 	locked  bool            // its packages were prepared from a lock
 
 	compiled bool // a compiler turns the one file into the program
+	ahead    bool // something was installed before the first attempt
 }
 
 type mended struct {
@@ -109,6 +112,9 @@ func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
 		return Outcome{}, err
 	}
 	e.recall(ctx, r)
+	if err := e.preflight(ctx, r); err != nil {
+		return Outcome{}, err
+	}
 	for n := 1; ; n++ {
 		a, err := e.attempt(ctx, r, n)
 		if err != nil {

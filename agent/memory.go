@@ -62,7 +62,7 @@ func (r *run) program() []string {
 
 // remember keeps what a healed run needed. Failing to is no failure of the run.
 func (e *Engine) remember(r *run) {
-	if e.Memory == nil || len(r.healed) == 0 {
+	if e.Memory == nil || len(r.healed) == 0 && !r.ahead {
 		return
 	}
 	n := needs{Layers: e.env.keys(), Pack: e.env.packages, Verify: e.env.verify, Env: e.env.vars}

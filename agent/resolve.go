@@ -111,19 +111,20 @@ func quoted(argv []string) string {
 
 // lookPath says whether the box's PATH has the command. The box shows the
 // host's tool chains at their own paths, so the host's files answer.
-func (e *Engine) lookPath(name string) bool {
-	for _, kv := range e.Env {
-		list, ok := strings.CutPrefix(kv, "PATH=")
-		if !ok {
-			continue
-		}
-		for _, dir := range filepath.SplitList(list) {
-			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-				return true
-			}
+func (e *Engine) lookPath(name string) bool { return e.find(name) != "" }
+
+// find is the file of a command on the box's PATH, "" when there is none.
+func (e *Engine) find(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	for _, dir := range filepath.SplitList(pathOf(e.Env)) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path
 		}
 	}
-	return false
+	return ""
 }
 
 // Bad input of a run, in words.

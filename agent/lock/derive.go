@@ -66,6 +66,9 @@ func (d *deriver) ran(program string, layers []string) {
 
 func (d *deriver) reason(r event.Remedy) {
 	f, ok := d.failure[[2]int{r.Step, r.Attempt}]
+	if r.Origin == "preflight" {
+		f, ok = event.Failure{Evidence: []string{"the program imports it"}}, true
+	}
 	if !ok || r.Action != "install" {
 		return
 	}

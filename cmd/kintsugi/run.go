@@ -161,6 +161,7 @@ type boxOptions struct {
 	exempt     []string
 	bestEffort bool
 	env        []string
+	preflight  string // auto, on, off
 	// environment is the name of a manifest, made by kintsugi env.
 	environment string
 }
@@ -178,8 +179,20 @@ func (o *boxOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.cooldown, "cooldown", 7, "leave out releases younger than this many days, where the index tells (0: take any)")
 	f.StringSliceVar(&o.exempt, "cooldown-exempt", nil, "package names whose releases may be of any age")
 	f.BoolVar(&o.bestEffort, "best-effort", false, "run although this machine cannot enforce every limit")
+	f.StringVar(&o.preflight, "preflight", "auto", "install what the program imports and is missing before it runs: auto (what you run yourself, where the look takes milliseconds), on, off")
 	f.StringVar(&o.environment, "environment", "", "what the boxes have: an environment made with kintsugi env")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "pass a variable into the box: NAME or NAME=value")
+}
+
+// ahead reads the flag about imports.
+func (o *boxOptions) ahead() (agent.Preflight, error) {
+	switch o.preflight {
+	case "", "off":
+		return agent.PreflightOff, nil
+	case "auto", "on":
+		return agent.Preflight(o.preflight), nil
+	}
+	return "", fmt.Errorf("--preflight %s: want auto, on or off", o.preflight)
 }
 
 // limits reads the flags.

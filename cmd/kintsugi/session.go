@@ -91,6 +91,9 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := o.box.ahead(); err != nil {
+		return nil, err
+	}
 	runtime, err := chooseRuntime(ctx, o.box.runtime, o.box.image)
 	if err != nil {
 		return nil, err
@@ -160,10 +163,11 @@ func (s *session) prepare(ctx context.Context, o sessionOptions, rt sandbox.Runt
 
 func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits sandbox.Limits) agent.Config {
 	side := filepath.Join(s.dir, "output")
+	preflight, _ := o.box.ahead() // checked before
 	return agent.Config{
 		Runtime: rt, Rules: loadRules(p), Log: s.log, SideDir: side, Workspace: s.store.tree, Project: s.project,
 		Env: sandbox.BaseEnv(os.Environ(), passedEnv(o.box.env)...), Limits: limits,
-		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock, Ahead: !o.single,
+		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock, Preflight: preflight, Ahead: !o.single,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,
 		Installer: newInstaller(rt, p, o.box, s.audit),
 	}
