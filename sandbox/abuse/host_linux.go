@@ -166,14 +166,23 @@ func takeBaseline() baseline {
 	return baseline{mounts: hostMounts(), groups: hostGroups(), orphans: orphans(), files: len(files)}
 }
 
+// hostMounts are the mounts that could be a box's: those that name us, and
+// those below the directories that a box's root is built on. Other programs of
+// the machine come and go with theirs.
 func hostMounts() map[string]bool {
 	b, _ := os.ReadFile("/proc/self/mountinfo")
 	out := map[string]bool{}
-	for _, line := range strings.Split(string(b), "\n") {
-		out[line] = true
+	for line := range strings.Lines(string(b)) {
+		fields := strings.Fields(line)
+		built := len(fields) > 4 && (within(fields[4], "/sys") || within(fields[4], "/proc"))
+		if built || strings.Contains(line, "kintsugi") {
+			out[line] = true
+		}
 	}
 	return out
 }
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // hostGroups are the control groups that a workbench of this user made and
 // that hold no process: those of live boxes, perhaps of other workbenches, do.
