@@ -14,7 +14,7 @@ import (
 // -update and look at them again.
 func TestGoldenScreens(t *testing.T) {
 	t.Parallel()
-	stories := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard(), "results": demo.Results(), "empty": nil}
+	stories := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard(), "results": demo.Results(), "lanes": demo.Lanes(), "empty": nil}
 	for name, beats := range stories {
 		for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 40}, {200, 50}} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {

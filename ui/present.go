@@ -68,6 +68,8 @@ func caption(body event.Body) (string, place) {
 		return "The box was born in " + look.Duration(b.Took) + ". The program runs in it.", inSandbox
 	case event.AttemptEnd:
 		return captionEnd(b), inSandbox
+	case event.Lane:
+		return fmt.Sprintf("Lane %d, %s: %s. Several agents work side by side, each in a copy of its own.", b.Lane, oneLine(b.Name), b.State), inTimeline
 	case event.Ask:
 		return "Only a person may decide this: " + b.Question, inTimeline
 	}

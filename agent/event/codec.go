@@ -154,6 +154,8 @@ func decodeBody(kind Kind, raw json.RawMessage) (Body, error) {
 		return into[Checkpoint](raw)
 	case KindArtefact:
 		return into[Artefact](raw)
+	case KindLane:
+		return into[Lane](raw)
 	case KindAsk:
 		return into[Ask](raw)
 	case KindAnswer:

@@ -50,6 +50,7 @@ const (
 	KindSeam       Kind = "seam"
 	KindCheckpoint Kind = "checkpoint"
 	KindArtefact   Kind = "artefact"
+	KindLane       Kind = "lane"
 	KindAsk        Kind = "ask"
 	KindAnswer     Kind = "answer"
 	KindModel      Kind = "model"
@@ -188,8 +189,9 @@ type Remedy struct {
 	Origin string   `json:"origin"` // rule id, "model", "lesson", "lock"
 	Title  string   `json:"title"`  // "install pandas with pip"
 	// Why says what allowed it: a known name, the user's word.
-	Why  string `json:"why,omitempty"`
-	Lane int    `json:"lane,omitempty"`
+	Why string `json:"why,omitempty"`
+	// Lane numbers remedies that are tried side by side, from 1.
+	Lane int `json:"lane,omitempty"`
 }
 
 // Progress is a short, replaceable line about a running remedy.
@@ -244,6 +246,29 @@ type Artefact struct {
 	Checkpoint string `json:"checkpoint"`
 	// Changed says that the file was there before.
 	Changed bool `json:"changed,omitempty"`
+}
+
+// The states of a Lane.
+const (
+	LaneRunning = "running"
+	LaneWorked  = "worked"
+	LaneFailed  = "failed"
+)
+
+// Lane is one of several lines of work that run side by side in a step, each
+// with a log of its own: the agents of a race. A later event of the same lane
+// takes the place of an earlier one.
+type Lane struct {
+	Step  int    `json:"step"`
+	Lane  int    `json:"lane"` // from 1
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// Text says how it ended.
+	Text     string `json:"text,omitempty"`
+	Steps    int    `json:"steps,omitempty"`
+	Attempts int    `json:"attempts,omitempty"`
+	Seams    int    `json:"seams,omitempty"`
+	Tokens   int    `json:"tokens,omitempty"`
 }
 
 // Ask is a question only the user may answer.
@@ -318,6 +343,7 @@ func (RemedyEnd) Kind() Kind  { return KindRemedyEnd }  // Kind implements Body.
 func (Seam) Kind() Kind       { return KindSeam }       // Kind implements Body.
 func (Checkpoint) Kind() Kind { return KindCheckpoint } // Kind implements Body.
 func (Artefact) Kind() Kind   { return KindArtefact }   // Kind implements Body.
+func (Lane) Kind() Kind       { return KindLane }       // Kind implements Body.
 func (Ask) Kind() Kind        { return KindAsk }        // Kind implements Body.
 func (Answer) Kind() Kind     { return KindAnswer }     // Kind implements Body.
 func (Model) Kind() Kind      { return KindModel }      // Kind implements Body.

@@ -61,6 +61,8 @@ func (s *State) applyStep(e Event) {
 	case StepEnd:
 		st := s.step(b.Step, e)
 		st.Done, st.OK, st.Cut, st.Answer, st.End = true, b.OK, false, b.Answer, e.At
+	case Lane:
+		s.step(b.Step, e).lane(e, b)
 	case Remedy:
 		s.remedy(e, b)
 	case RemedyEnd:
@@ -198,6 +200,25 @@ func (s *State) attempt(step, n int, e Event) *AttemptState {
 		st.Attempts = append(st.Attempts, a)
 	}
 	return a
+}
+
+func (st *Step) lane(e Event, b Lane) {
+	for _, l := range st.Lanes {
+		if l.Lane.Lane == b.Lane {
+			l.see(e, b)
+			return
+		}
+	}
+	l := &LaneState{Start: e.At, FirstSeq: e.Seq}
+	l.see(e, b)
+	st.Lanes = append(st.Lanes, l)
+}
+
+func (l *LaneState) see(e Event, b Lane) {
+	l.Lane, l.Seen, l.End = b, e.At, time.Time{}
+	if b.State != LaneRunning {
+		l.End = e.At
+	}
 }
 
 func (st *Step) reason(b Reasoning) {

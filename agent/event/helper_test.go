@@ -95,6 +95,8 @@ func story() []Body {
 		Seam{Step: 1, Attempt: 2, Text: "missing pandas: installed"},
 		Checkpoint{Step: 1, ID: "c1", Changed: []string{"plot.png"}, Total: 1},
 		Artefact{Step: 1, Attempt: 2, Path: "plot.png", Media: "image/png", Size: 14_321, Checkpoint: "c1", Changed: true},
+		Lane{Step: 1, Lane: 1, Name: "tiny", State: LaneRunning},
+		Lane{Step: 1, Lane: 1, Name: "tiny", State: LaneWorked, Text: "done", Steps: 2, Tokens: 40},
 		Ask{ID: "a1", Step: 1, Question: "Keep it?", Choices: []string{"yes", "no"}},
 		Answer{ID: "a1", Choice: "yes"},
 		Note{Level: "info", Text: "a note"},

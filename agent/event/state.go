@@ -32,6 +32,7 @@ type Step struct {
 	Text       []string // chunks, in order
 	Calls      []Call
 	Attempts   []*AttemptState
+	Lanes      []*LaneState
 	Seam       *Seam
 	Checkpoint *Checkpoint
 	Notes      []Note
@@ -60,6 +61,14 @@ type AttemptState struct {
 	// Artefacts are the files that it left, in their order.
 	Artefacts []Artefact
 	FirstSeq  int64
+}
+
+// LaneState is one of several lines of work of a step.
+type LaneState struct {
+	Lane
+	Start, Seen time.Time // of its first and its last event
+	End         time.Time // zero while it runs
+	FirstSeq    int64
 }
 
 // RemedyState is one mending of a failure.

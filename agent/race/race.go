@@ -25,6 +25,8 @@ type Lane struct {
 	Events func() ([]event.Event, error)
 	// Head is the lane's current checkpoint.
 	Head func() string
+	// Began, when set, is called as the lane starts.
+	Began func()
 	// Check, when set, judges the lane's final checkpoint.
 	Check func(ctx context.Context) (bool, error)
 }
@@ -105,6 +107,9 @@ func Run(ctx context.Context, lanes []Lane, atOnce int, done func(Outcome)) []Ou
 
 func (l Lane) run(ctx context.Context, n int) Outcome {
 	o := Outcome{Lane: n, Name: l.Name}
+	if l.Began != nil {
+		l.Began()
+	}
 	res, err := l.Loop.Task(ctx, l.Task)
 	o.Result, o.Solved, o.Answer = string(res.Reason), res.OK(), res.Answer
 	o.Seconds, o.Tokens, o.Head = res.Took.Round(time.Millisecond).Seconds(), res.Tokens, l.Head()

@@ -163,7 +163,47 @@ func (o raceOptions) race(ctx context.Context, s *session, entrants []entrant) (
 		lanes = append(lanes, l)
 	}
 	board := newScoreboard(os.Stderr, len(lanes))
-	return race.Run(ctx, lanes, o.atOnce, board.done), nil
+	return s.runLanes(ctx, lanes, o.atOnce, board.done)
+}
+
+// runLanes runs a race as a step of the session, whose log tells of each lane
+// as it begins and ends.
+func (s *session) runLanes(ctx context.Context, lanes []race.Lane, atOnce int, done func(race.Outcome)) ([]race.Outcome, error) {
+	step := s.nextStep()
+	var names []string
+	for i := range lanes {
+		l := &lanes[i]
+		names = append(names, l.Name)
+		l.Began = func() {
+			s.logLane(event.Lane{Step: step, Lane: i + 1, Name: l.Name, State: event.LaneRunning})
+		}
+	}
+	for _, b := range []event.Body{event.StepStart{Step: step}, event.Call{Step: step, Tool: "race", Text: strings.Join(names, "\n"), Origin: "user"}} {
+		if _, err := s.log.Append(b); err != nil {
+			return nil, err
+		}
+	}
+	list := race.Run(ctx, lanes, atOnce, func(o race.Outcome) {
+		s.logLane(laneOf(step, o))
+		done(o)
+	})
+	_, err := s.log.Append(event.StepEnd{Step: step, OK: race.Best(list) > 0})
+	return list, err
+}
+
+// logLane tells how a lane fares; that the log cannot take it is noticed when
+// the step ends.
+func (s *session) logLane(l event.Lane) { _, _ = s.log.Append(l) }
+
+func laneOf(step int, o race.Outcome) event.Lane {
+	l := event.Lane{
+		Step: step, Lane: o.Lane, Name: o.Name, State: event.LaneFailed, Text: outcomeWord(o),
+		Steps: o.Steps, Attempts: o.Attempts, Seams: o.Seams, Tokens: o.Tokens,
+	}
+	if o.Solved && (o.Passed == nil || *o.Passed) {
+		l.State = event.LaneWorked
+	}
+	return l
 }
 
 func (o raceOptions) lane(s *session, e entrant, n int) (race.Lane, func(), error) {

@@ -145,6 +145,8 @@ func (p *Printer) story(body event.Body) bool {
 		p.line("step", fmt.Sprintf("%d %s", b.Step, worked(b.OK)))
 	case event.Checkpoint:
 		p.line("checkpoint", fmt.Sprintf("%s, %s changed", b.ID, count(b.Total, "file")))
+	case event.Lane:
+		p.line("lane", strings.TrimSpace(fmt.Sprintf("%d %s %s. %s", b.Lane, b.Name, b.State, b.Text)))
 	case event.Artefact:
 		p.line("result", fmt.Sprintf("%s, %s, %s", b.Path, b.Media, count(int(b.Size), "byte")))
 	case event.End:

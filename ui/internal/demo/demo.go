@@ -106,6 +106,34 @@ func Results() []Beat {
 	}
 }
 
+// Lanes is a race of three agents, one of which still works, and a failure for
+// which two remedies are tried side by side.
+func Lanes() []Beat {
+	return []Beat{
+		{0, event.Session{Version: 1, ID: "2026-03-14-092653-k7f3", Runtime: "namespace", Project: "/home/mira/sort", Title: "race: a faster sort"}},
+		{ms, event.Task{Text: "Write a faster sort into sort.py"}},
+		{ms, event.StepStart{Step: 1}},
+		{ms, event.Attempt{Step: 1, Attempt: 1, Box: "b1", Argv: []string{"python3", "sort.py"}}},
+		{90 * ms, event.AttemptEnd{Step: 1, Attempt: 1, Exit: 1, Took: 90 * ms}},
+		{ms, event.Failure{Step: 1, Attempt: 1, What: "missing_module", Subject: "cv2", Explanation: "The program imports cv2."}},
+		{ms, event.Remedy{Step: 1, Attempt: 1, ID: "r1", Action: "install", Title: "install opencv-python with pip", Lane: 1}},
+		{400 * ms, event.Remedy{Step: 1, Attempt: 1, ID: "r2", Action: "install", Title: "install python3-opencv with apt", Lane: 2}},
+		{1200 * ms, event.RemedyEnd{Step: 1, ID: "r2", OK: true, Took: 1200 * ms}},
+		{900 * ms, event.RemedyEnd{Step: 1, ID: "r1", Error: "another was faster", Took: 2500 * ms}},
+		{ms, event.Attempt{Step: 1, Attempt: 2, Box: "b2", Argv: []string{"python3", "sort.py"}}},
+		{90 * ms, event.AttemptEnd{Step: 1, Attempt: 2, Took: 90 * ms}},
+		{ms, event.StepEnd{Step: 1, OK: true}},
+		{ms, event.StepStart{Step: 2}},
+		{ms, event.Call{Step: 2, Tool: "race", Origin: "user", Text: "qwen3:4b\nlfm2.5:1.2b\nqwen3:4b, without recursion"}},
+		{ms, event.Lane{Step: 2, Lane: 1, Name: "qwen3:4b", State: event.LaneRunning}},
+		{ms, event.Lane{Step: 2, Lane: 2, Name: "lfm2.5:1.2b", State: event.LaneRunning}},
+		{9 * time.Second, event.Lane{Step: 2, Lane: 2, Name: "lfm2.5:1.2b", State: event.LaneFailed, Text: "failed the check", Steps: 4, Attempts: 6, Tokens: 5100}},
+		{ms, event.Lane{Step: 2, Lane: 3, Name: "qwen3:4b, without recursion", State: event.LaneRunning}},
+		{12 * time.Second, event.Lane{Step: 2, Lane: 1, Name: "qwen3:4b", State: event.LaneWorked, Text: "passed the check", Steps: 3, Attempts: 4, Seams: 1, Tokens: 7200}},
+		{4 * time.Second, event.Model{Name: "qwen3:4b", State: "thinking"}},
+	}
+}
+
 // Running is Plot up to the moment in which pandas is being installed.
 func Running() []Beat { return append(opening(), mended()[:7]...) }
 

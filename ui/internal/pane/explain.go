@@ -16,6 +16,8 @@ func (p *Timeline) explain(n *node, w int) []cell.Row {
 		return p.explainAttempt(n.attempt, w)
 	case remedyNode:
 		return p.explainRemedy(n, w)
+	case laneNode:
+		return p.explainLane(n, w)
 	case seamNode:
 		return p.explainSeam(n.st.Seam, w)
 	case checkNode:

@@ -15,6 +15,8 @@ func (p *Timeline) later(n *node) bool { return p.cut != 0 && n.began() > p.cut 
 // began is the sequence number at which an entry began.
 func (n *node) began() int64 {
 	switch {
+	case n.lane != nil:
+		return n.lane.FirstSeq
 	case n.remedy != nil:
 		return n.remedy.FirstSeq
 	case n.attempt != nil:

@@ -40,6 +40,7 @@ const (
 	attemptNode
 	remedyNode
 	seamNode
+	laneNode
 	checkNode
 	noteNode
 	askNode
@@ -53,6 +54,7 @@ type node struct {
 	remedy  *event.RemedyState
 	note    event.Note
 	ask     event.Ask
+	lane    *event.LaneState
 	last    bool // the last child of its step
 	rows    []string
 	width   int
@@ -101,6 +103,9 @@ func (p *Timeline) list(b *branch) []node {
 // nodes lists the entries of a step in the order in which they happened.
 func (p *Timeline) nodes(st *event.Step) []node {
 	nodes := []node{{kind: stepNode, st: st}}
+	for _, l := range st.Lanes {
+		nodes = append(nodes, node{kind: laneNode, st: st, lane: l})
+	}
 	for _, a := range st.Attempts {
 		if !ghost(a) || len(a.Remedies) == 0 {
 			nodes = append(nodes, node{kind: attemptNode, st: st, attempt: a})

@@ -29,6 +29,8 @@ func (p *Timeline) draw(n *node, folded bool) []cell.Row {
 		return p.attempt(n)
 	case remedyNode:
 		return p.remedy(n)
+	case laneNode:
+		return p.lane(n)
 	case seamNode:
 		return Seam(p.l, p.inner(), n.st.Seam.Text, n.st.Seam.Took, p.gilt(n.st))
 	case checkNode:
@@ -83,6 +85,9 @@ func (p *Timeline) remedy(n *node) []cell.Row {
 	face := p.l.Face(remedyStatus(r, over(n.st)))
 	mend := p.l.Face(look.Mending)
 	row := cell.Row{cell.S(mend.Style, mend.Glyph+" "), cell.S(p.l.Text, remedyTitle(r))}
+	if r.Lane > 0 {
+		row = append(cell.Row{row[0], cell.S(p.l.Muted, look.Count(r.Lane)+" ")}, row[1:]...)
+	}
 	if r.End == nil || !r.End.OK {
 		row = append(row, cell.S(face.Style, " "+face.Word))
 	} else if r.End.Reused {
@@ -94,6 +99,9 @@ func (p *Timeline) remedy(n *node) []cell.Row {
 		rows = append(rows, p.below(n, cell.S(p.l.Error, oneLine(r.End.Error))))
 	case r.End == nil && r.Progress != "":
 		rows = append(rows, p.below(n, cell.S(p.l.Muted, oneLine(r.Progress))))
+	}
+	if r.Lane > 0 {
+		rows = append(rows, p.barRow(n, face.Style, p.remediesSpan(n.attempt), p.remedySpan(r))...)
 	}
 	return rows
 }

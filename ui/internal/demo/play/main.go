@@ -17,10 +17,10 @@ import (
 
 func main() {
 	theme := flag.String("theme", "", "theme")
-	story := flag.String("story", "plot", "plot, running, ask, hard, results, empty")
+	story := flag.String("story", "plot", "plot, running, ask, hard, results, lanes, empty")
 	speed := flag.Float64("speed", 1, "how fast the story runs")
 	flag.Parse()
-	beats := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard(), "results": demo.Results()}[*story]
+	beats := map[string][]demo.Beat{"plot": demo.Plot(), "running": demo.Running(), "ask": demo.Ask(), "hard": demo.Hard(), "results": demo.Results(), "lanes": demo.Lanes()}[*story]
 	f := feed.New(time.Now)
 	go play(f, beats, *speed)
 	err := ui.Run(context.Background(), ui.Options{
