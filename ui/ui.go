@@ -176,11 +176,15 @@ func (o Options) complete() Options {
 	return o
 }
 
+// framesPerSecond is how often the terminal is written to at most: a key waits
+// for half a frame on average.
+const framesPerSecond = 80
+
 // program are the options of the terminal library.
 func (o Options) program(ctx context.Context) []tea.ProgramOption {
 	opts := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithEnvironment(o.Env), tea.WithOutput(o.Output),
-		tea.WithColorProfile(o.Profile), tea.WithFilter(newCalm(o.Clock).filter),
+		tea.WithColorProfile(o.Profile), tea.WithFilter(newCalm(o.Clock).filter), tea.WithFPS(framesPerSecond),
 	}
 	if o.Input != nil {
 		opts = append(opts, tea.WithInput(o.Input))

@@ -80,11 +80,31 @@ func (r *ring) skip(text string, stderr bool) string {
 			return text
 		}
 	}
-	gone := text[:at+1]
-	r.pens[stream(stderr)] = cell.Scan(gone, r.pens[stream(stderr)])
-	r.first += strings.Count(gone, "\n") + len(r.lines)
-	r.lines, r.start, r.open = r.lines[:0], 0, false
+	r.pass(text[:at+1], stderr)
 	return text[at+1:]
+}
+
+// pass counts the lines of a text that are not kept, nor any line before.
+func (r *ring) pass(gone string, stderr bool) {
+	r.pens[stream(stderr)] = cell.Scan(gone, r.pens[stream(stderr)])
+	ends := strings.Count(gone, "\n")
+	if r.open && ends > 0 {
+		ends-- // the end of the open line, which is counted already
+	}
+	r.first += ends + len(r.lines)
+	r.lines, r.start, r.open, r.rewrite = r.lines[:0], 0, false, false
+}
+
+// survivors is the index of the first of some outputs of which a line can be
+// left once all are written: those after it have more lines than are kept.
+func survivors(outputs []event.Output) int {
+	lines := 0
+	for i := len(outputs) - 1; i > 0; i-- {
+		if lines += strings.Count(outputs[i].Text, "\n"); lines > ringLines {
+			return i
+		}
+	}
+	return 0
 }
 
 func stream(stderr bool) int {
@@ -182,7 +202,7 @@ type backlog struct {
 
 // maxWaiting is how many bytes wait before they become lines anyway, which
 // bounds them.
-const maxWaiting = 1 << 20
+const maxWaiting = 4 << 20
 
 // add takes a chunk and returns how many bytes more are held.
 func (b *backlog) add(o event.Output) int {
@@ -199,10 +219,17 @@ func (b *backlog) add(o event.Output) int {
 
 // lines turns what waits into lines.
 func (b *backlog) lines() *ring {
-	for _, o := range b.waiting {
+	first := survivors(b.waiting)
+	for i, o := range b.waiting {
+		if i < first {
+			b.ring.lost += o.Dropped
+			b.ring.pass(o.Text, o.Stderr)
+			continue
+		}
 		b.ring.write(o)
 	}
-	b.waiting, b.size = nil, 0
+	clear(b.waiting)
+	b.waiting, b.size = b.waiting[:0], 0
 	return &b.ring
 }
 

@@ -123,6 +123,33 @@ func TestAHugeChunkIsTheSameAsItsLines(t *testing.T) {
 	}
 }
 
+// Output that waits becomes lines at once; what no line will be left of is
+// only counted.
+func TestWaitingOutputIsTheSameAsItsLines(t *testing.T) {
+	t.Parallel()
+	l := theLook(t)
+	var one backlog
+	var many ring
+	for n := range 3 * ringLines {
+		o := out(fmt.Sprintf("\x1b[3%dmline %d", n%8, n))
+		if n%3 > 0 {
+			o.Text += "\n"
+		}
+		one.add(o)
+		many.write(o)
+	}
+	got := one.lines()
+	if got.end() != many.end() || got.count() != many.count() {
+		t.Fatalf("%d lines up to %d, want %d up to %d", got.count(), got.end(), many.count(), many.end())
+	}
+	for _, n := range []int{got.first, got.first + 1, got.end() - 2, got.end() - 1} {
+		a, z := got.render(n, 60, l), many.render(n, 60, l)
+		if len(a) != 1 || a[0] != z[0] {
+			t.Errorf("line %d: %q or %q", n, a, z)
+		}
+	}
+}
+
 func TestAnEndlessLineIsBounded(t *testing.T) {
 	t.Parallel()
 	var r ring
