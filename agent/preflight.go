@@ -122,9 +122,9 @@ func (e *Engine) present(ctx context.Context, r *run, ecosystem string) (have fu
 	switch ecosystem {
 	case "go": // a module lists what it needs, and may have it
 		_, err := os.Stat(filepath.Join(e.Project.Source, "go.mod"))
-		return func(string) bool { return false }, err != nil
+		return func(string) bool { return false }, err != nil && e.lookPath("go")
 	case "rust":
-		return func(string) bool { return false }, true
+		return func(string) bool { return false }, e.lookPath("cargo") && e.lookPath("rustc")
 	case "node":
 		dirs = e.nodeDirs()
 	case "python":

@@ -81,6 +81,9 @@ func (s *scan) rustCrate(m *match) string {
 	if s.isLocal(name) {
 		return "local"
 	}
+	if s.insideCrate(m) {
+		return ""
+	}
 	dashed := strings.ReplaceAll(name, "_", "-")
 	for _, crate := range []string{name, dashed} {
 		if v := s.rules.Vouch("cargo", crate); v.Trust != Unknown {
@@ -91,6 +94,16 @@ func (s *scan) rustCrate(m *match) string {
 	m.vars["packages"], m.trust = dashed, Unknown
 	m.near, _ = s.rules.nearNames("cargo", dashed)
 	return "unknown"
+}
+
+// insideCrate tells that the crate is there, and something in it is not: rustc
+// says so below the first line of the error.
+func (s *scan) insideCrate(m *match) bool {
+	if m.pos >= len(s.text) || !strings.Contains(m.line, "unresolved import `") {
+		return false
+	}
+	rest, _, _ := strings.Cut(s.text[m.pos:], "\nerror")
+	return strings.Contains(rest, " could not find `") || strings.Contains(rest, "^ no `")
 }
 
 // crate is a crate with the features that its usual programs cannot do

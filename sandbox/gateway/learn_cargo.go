@@ -21,14 +21,15 @@ cp "${CARGO_HOME:-$HOME/.cargo}/config.toml" "${CARGO_HOME:-$HOME/.cargo}/config
 ask
 if [ -e home/config.toml ] || [ -e home/config ]; then rm -f home/config.toml home/config; ask; fi`
 
-var cargoWanted = lazyregexp.New("`(https?://[^`]+)/config\\.json`")
+// Some cargos name the address in the error, others only in their log.
+var cargoWanted = lazyregexp.New("(?:`|url=\")(https?://[^`\"]+)/config\\.json[`\"]")
 
 func (l Learner) cargo(ctx context.Context) (Learned, error) {
 	// Port 9 is "discard": nobody answers there.
 	nowhere := "http://127.0.0.1:9"
 	out, err := l.Prober.Run(ctx, []string{"sh", "-c", askCargo}, []string{
 		"CARGO_HTTP_PROXY=" + nowhere, "http_proxy=" + nowhere, "https_proxy=" + nowhere, "CARGO_NET_RETRY=0",
-		"CARGO_TERM_COLOR=never", "CARGO_NET_OFFLINE=false", "NO_PROXY=", "no_proxy=",
+		"CARGO_TERM_COLOR=never", "CARGO_NET_OFFLINE=false", "CARGO_LOG=network::fetch=debug", "NO_PROXY=", "no_proxy=",
 	})
 	if err != nil {
 		return Learned{}, absentClient("cargo", "a source replacement in its config.toml")
