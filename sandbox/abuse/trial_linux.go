@@ -63,7 +63,7 @@ type trial struct {
 	out     *capture
 	release func()
 	res     sandbox.Result
-	took    time.Duration // from the request until everything was over
+	took    time.Duration // from the program's start until everything was over
 	undo    []func()
 	hidden  string       // the planted secret
 	planted []string     // the files that hold it
@@ -173,6 +173,9 @@ func (t *trial) param(key string, value any) {
 
 func (t *trial) argv() []string {
 	argv := append([]string{inBox}, t.opts.Lead...)
+	if name := t.rt.Name(); name == "docker" || name == "podman" {
+		t.param("engine", name)
+	}
 	return append(append(argv, t.plan.probe, t.token), t.params...)
 }
 
@@ -191,7 +194,7 @@ func (t *trial) run() probe.Verdict {
 	}
 	seen := t.watch(box)
 	late := t.wait(box, t.spec.Limits.Wall+grace)
-	t.took = time.Since(began)
+	t.took = time.Since(began) - t.res.Started
 	return worst(<-seen, late, t.judge())
 }
 

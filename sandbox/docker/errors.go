@@ -18,9 +18,14 @@ import (
 
 var errNoPodman = errors.New("podman is not installed")
 
+// worded is an error that says already what to do.
+type worded string
+
+func (w worded) Error() string { return string(w) }
+
 // explain puts an engine's failure into one line that says what to do.
 func (r *Runtime) explain(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if _, ok := errors.AsType[worded](err); err == nil || ok || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	a := r.classify(err)

@@ -145,7 +145,7 @@ func (i *images) pull(ctx context.Context, name string) error {
 		body.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("the engine has no image %s and cannot fetch it (%s); fetch or build it, or name another with --image", name, plain(err))
+		return worded(fmt.Sprintf("the engine has no image %s and cannot fetch it (%s); fetch or build it, or name another with --image", name, plain(err)))
 	}
 	return nil
 }

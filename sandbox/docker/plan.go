@@ -250,7 +250,7 @@ func (r *Runtime) environment(env, image []string) []string {
 	return out
 }
 
-// Processes of the keeper that count as the box's.
+// keeperTasks are the threads that a keeper has; they count as the box's.
 const keeperTasks = 12
 
 // shape is the container that a plan needs.
@@ -263,12 +263,15 @@ func (r *Runtime) shape(p *plan, image imageInfo) (shape, error) {
 			Healthcheck: &container.HealthConfig{Test: []string{"NONE"}}, Hostname: "box",
 		},
 		host: container.HostConfig{
-			NetworkMode: network.NetworkNone, AutoRemove: true, IpcMode: "private",
+			NetworkMode: network.NetworkNone, AutoRemove: true, IpcMode: "private", CgroupnsMode: "private", MaskedPaths: masked(),
 			CapDrop: strslice.StrSlice{"ALL"}, SecurityOpt: []string{"no-new-privileges"},
 			LogConfig: container.LogConfig{Type: "none"}, ShmSize: shmSize(l),
 		},
 	}
 	s.host.ReadonlyRootfs = p.spec.Capture == ""
+	if p.spec.Capture != "" && l.Disk > 0 && (l.FileSize < 0 || l.FileSize > l.Disk) { // it lies on the engine's disk
+		l.FileSize = l.Disk
+	}
 	s.host.Resources = r.resources(l)
 	s.host.Tmpfs = r.tmpfs(p, image)
 	if r.Name() == Podman && p.uid != 0 {
@@ -281,6 +284,17 @@ func (r *Runtime) shape(p *plan, image imageInfo) (shape, error) {
 	key, err := json.Marshal([]any{s.config, s.host})
 	s.key = string(key)
 	return s, err
+}
+
+// masked are files of the kernel that nobody in a box has business with: what
+// engines mask themselves, and some more.
+func masked() []string {
+	return []string{
+		"/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list",
+		"/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware", "/sys/devices/virtual/powercap",
+		"/proc/key-users", "/proc/kallsyms", "/proc/kmsg", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup", "/proc/vmallocinfo",
+		"/proc/slabinfo", "/proc/modules", "/proc/config.gz", "/sys/kernel", "/sys/class/dmi", "/sys/devices/virtual/dmi", "/sys/fs/pstore",
+	}
 }
 
 func shmSize(l sandbox.Limits) int64 {
@@ -337,6 +351,9 @@ func (r *Runtime) tmpfs(p *plan, image imageInfo) map[string]string {
 		if t.Put {
 			put(path.Clean(t.Path))
 		}
+	}
+	if r.Name() == Docker {
+		put("/dev/shm") // in place of the engine's, which has any number of files
 	}
 	if p.spec.Capture != "" { // what is captured must be the image's own
 		maps.DeleteFunc(out, func(at, _ string) bool {

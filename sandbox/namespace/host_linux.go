@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"kintsugi/sandbox/callfilter"
 )
 
 // host is what there is to know about this machine and this user. It is
@@ -93,10 +95,10 @@ func inspect(o Options) (*host, error) {
 	if h.masks, err = findMasks("/proc"); err != nil {
 		return nil, err
 	}
-	if h.filter, err = seccompProgram(); err != nil {
+	if h.filter, err = callfilter.Program(); err != nil {
 		return nil, err
 	}
-	h.strictFilter, err = seccompProgram(uncounted...)
+	h.strictFilter, err = callfilter.Program(callfilter.Uncounted()...)
 	return h, err
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"github.com/hashicorp/yamux"
 	"golang.org/x/sys/unix"
+
+	"kintsugi/sandbox/callfilter"
 )
 
 // keeper is one container's first process.
@@ -62,6 +64,7 @@ func Main(args []string) int {
 func begin(args []string) (*yamux.Session, error) {
 	runtime.GOMAXPROCS(2)
 	debug.SetGCPercent(50)
+	makeThreads()
 	if os.Getpid() != 1 {
 		return nil, errors.New("a keeper is the first process of a container and nothing else")
 	}
@@ -76,7 +79,30 @@ func begin(args []string) (*yamux.Session, error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return nil, err
 	}
+	if err := callfilter.Install(); err != nil {
+		return nil, fmt.Errorf("the filter of system calls: %w", err)
+	}
 	return yamux.Server(inOut{}, Session())
+}
+
+// threads are made before the program may use up all that the box may have: a
+// keeper that cannot make one any more would end.
+const threads = 10
+
+// makeThreads has so many goroutines hold a thread each at the same time; the
+// runtime keeps the threads.
+func makeThreads() {
+	var here, done sync.WaitGroup
+	here.Add(threads)
+	for range threads {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			here.Done()
+			here.Wait()
+		})
+	}
+	done.Wait()
 }
 
 // become hands the folders over and gives up root and every right of this
@@ -262,8 +288,11 @@ func (k *keeper) run(questions *json.Decoder) error {
 		return err
 	}
 	go k.answer(questions, p)
+	over := make(chan struct{})
+	go k.watch(p, over)
 	go p.feed(k.stdin)
 	ended := p.wait()
+	close(over)
 	for _, l := range k.ports {
 		l.Close()
 	}
@@ -280,8 +309,33 @@ func (k *keeper) run(questions *json.Decoder) error {
 			done.Error = err.Error()
 		}
 	}
-	done.Full = budget.spent
+	done.Full = budget.spent || p.full.Load()
 	return k.tell(done)
+}
+
+// watchEvery is the time between two looks at trees that lie on the engine's
+// disk, where nothing else bounds them.
+const watchEvery = 100 * time.Millisecond
+
+// watch ends the program when it writes more than it may.
+func (k *keeper) watch(p *program, over <-chan struct{}) {
+	for {
+		select {
+		case <-over:
+			return
+		case <-time.After(watchEvery):
+		}
+		var size int64
+		for _, t := range k.trees {
+			if t.Get && !t.Put {
+				size += t.grown()
+			}
+		}
+		if size > k.order.Most {
+			p.full.Store(true)
+			_ = unix.Kill(-1, unix.SIGKILL)
+		}
+	}
 }
 
 func (k *keeper) handBack(t *tree, number int, b *budget) error {

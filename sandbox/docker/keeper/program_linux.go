@@ -28,6 +28,7 @@ type program struct {
 	in      *os.File
 	copies  sync.WaitGroup
 	overdue atomic.Bool
+	full    atomic.Bool // it wrote more than it may
 	timer   *time.Timer
 }
 

@@ -156,6 +156,22 @@ func (t *tree) remember() error {
 	})
 }
 
+// grown is the size of what is new or changed. The program may be running.
+func (t *tree) grown() int64 {
+	var size int64
+	_ = filepath.WalkDir(t.Path, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil
+		}
+		rel, _ := filepath.Rel(t.Path, path)
+		if m, err := markOf(path); err == nil && t.before[rel] != m {
+			size += m.size
+		}
+		return nil
+	})
+	return size
+}
+
 // budget bounds what is handed back, of all trees together.
 type budget struct {
 	bytes, files int64
@@ -229,10 +245,10 @@ func (c *changer) send(rel string, m mark) error {
 		h.Typeflag, h.Linkname = tar.TypeSymlink, to
 	case unix.S_IFREG:
 		return c.file(path, h, m)
-	case unix.S_IFIFO:
+	case unix.S_IFIFO, unix.S_IFSOCK:
 		h.Typeflag = tar.TypeFifo
 	default:
-		return nil // sockets and devices are never handed back
+		return nil // devices are never handed back
 	}
 	if !c.budget.take(0) {
 		return errSpent

@@ -96,6 +96,11 @@ func (d *Dir) MakeWhiteout(name string) error {
 	return d.do("whiteout", name, func() error { return unix.Mknodat(d.fd, name, unix.S_IFCHR, 0) })
 }
 
+// MakeFifo makes a named pipe, which nobody should ever open.
+func (d *Dir) MakeFifo(name string) error {
+	return d.do("make fifo", name, func() error { return unix.Mknodat(d.fd, name, unix.S_IFIFO|0o600, 0) })
+}
+
 func attribute(fd int, key string) (string, bool) {
 	var buf [256]byte
 	for _, space := range marks {

@@ -42,6 +42,9 @@ func (d *Dir) MarkedWhiteout(string) bool { return false }
 // MakeWhiteout is not supported here.
 func (d *Dir) MakeWhiteout(string) error { return ErrUnsupported }
 
+// MakeFifo is not supported here.
+func (d *Dir) MakeFifo(string) error { return ErrUnsupported }
+
 // NextData treats every file as one piece of data.
 func NextData(_ *os.File, off, _ int64) int64 { return off }
 

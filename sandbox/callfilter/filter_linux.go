@@ -1,8 +1,9 @@
-package namespace
+package callfilter
 
 import (
 	"encoding/binary"
 	"slices"
+	"unsafe"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -47,14 +48,14 @@ const (
 	denied = seccomp.ActionErrno | seccomp.Action(unix.EPERM)
 )
 
-// uncounted are calls that take memory which no process is seen to have. Where
+// Uncounted are calls that take memory which no process is seen to have. Where
 // no control group counts it, they are absent too; programs then use files in
 // /tmp or /dev/shm, whose size is limited.
-var uncounted = []string{"memfd_create"}
+func Uncounted() []string { return []string{"memfd_create"} }
 
-// seccompProgram returns the filter in the form the kernel takes. What is in
+// Program returns the filter in the form the kernel takes. What is in
 // gone does not exist in the box, besides what never does.
-func seccompProgram(gone ...string) ([]byte, error) {
+func Program(gone ...string) ([]byte, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, err
@@ -187,4 +188,27 @@ func noneOf(argument uint32, values ...uint64) []seccomp.Condition {
 		out = append(out, seccomp.Condition{Argument: argument, Operation: seccomp.NotEqual, Value: v})
 	}
 	return out
+}
+
+// Install puts the filter up for this process and all that it starts. It
+// cannot be taken down again.
+func Install() error {
+	program, err := Program()
+	if err != nil {
+		return err
+	}
+	var filters []unix.SockFilter
+	for i := 0; i+8 <= len(program); i += 8 {
+		filters = append(filters, unix.SockFilter{Code: binary.LittleEndian.Uint16(program[i:]), Jt: program[i+2], Jf: program[i+3],
+			K: binary.LittleEndian.Uint32(program[i+4:])})
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	prog := unix.SockFprog{Len: uint16(len(filters)), Filter: &filters[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package namespace
+package callfilter
 
 import (
 	"encoding/binary"
@@ -39,7 +39,7 @@ func decide(t *testing.T, filter []byte, audit, nr uint32, args ...uint64) uint3
 
 func TestFilterOverEveryCall(t *testing.T) {
 	t.Parallel()
-	filter, err := seccompProgram()
+	filter, err := Program()
 	if err != nil {
 		t.Fatal(err)
 	}

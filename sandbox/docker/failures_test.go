@@ -1,0 +1,268 @@
+package docker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"kintsugi/sandbox"
+)
+
+// relay is a way to an engine that can be cut, as when the engine stops.
+type relay struct {
+	path, to string
+	mu       sync.Mutex
+	listener net.Listener
+	conns    []net.Conn
+}
+
+func (r *relay) open(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("unix", r.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.listener = l
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go r.join(c)
+		}
+	}()
+}
+
+func (r *relay) join(c net.Conn) {
+	up, err := net.Dial("unix", r.to)
+	if err != nil {
+		c.Close()
+		return
+	}
+	r.mu.Lock()
+	r.conns = append(r.conns, c, up)
+	r.mu.Unlock()
+	go func() {
+		_, _ = io.Copy(up, c)
+		_ = up.(*net.UnixConn).CloseWrite()
+	}()
+	_, _ = io.Copy(c, up)
+	c.Close()
+}
+
+func (r *relay) cut() {
+	r.listener.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		c.Close()
+	}
+	r.conns = nil
+}
+
+func TestEngineStopsInTheMiddle(t *testing.T) {
+	t.Parallel()
+	needDocker(t)
+	path := filepath.Join(t.TempDir(), "engine.sock")
+	way := &relay{path: path, to: strings.TrimPrefix(dockerHost(), "unix://")}
+	way.open(t)
+	rt := New(Options{Engine: Docker, Host: "unix://" + path, Image: testImage, StateDir: t.TempDir()})
+	defer rt.Close()
+	giveImage(t, rt)
+	said := make(chan struct{}, 1)
+	spec := sandbox.Spec{Argv: []string{"sh", "-c", "echo; sleep 100"}, Env: sandbox.BaseEnv(os.Environ()), Stdout: told(said)}
+	b, err := rt.Start(context.Background(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-said
+	way.cut()
+	if _, err := b.Wait(); err == nil || !strings.Contains(err.Error(), "went away in the middle of the run") {
+		t.Errorf("the run ended with: %v", err)
+	}
+	if _, err := rt.Start(context.Background(), spec); err == nil || !strings.Contains(err.Error(), "no engine answers at unix://"+path) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a start without an engine: %v", err)
+	}
+	way.open(t)
+	spec.Argv = []string{"true"}
+	b, err = rt.Start(context.Background(), spec)
+	if err != nil {
+		t.Fatalf("once it is back: %v", err)
+	}
+	if r, err := b.Wait(); err != nil || r.ExitCode != 0 {
+		t.Errorf("once it is back: %+v, %v", r, err)
+	}
+}
+
+// told signals each write.
+type told chan struct{}
+
+func (c told) Write(p []byte) (int, error) {
+	c <- struct{}{}
+	return len(p), nil
+}
+
+// fake is an engine that answers what a test wants.
+type fake struct {
+	version string
+	mu      sync.Mutex
+	names   []string // of containers that were asked for
+	create  func(n int) (int, string)
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	w.Header().Set("API-Version", f.version)
+	w.Header().Set("Content-Type", "application/json")
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/_ping"):
+	case path == "images/json":
+		_, _ = io.WriteString(w, `[{"Id":"sha256:1"}]`)
+	case strings.HasPrefix(path, "images/"):
+		_ = json.NewEncoder(w).Encode(map[string]any{"Id": "sha256:0", "Architecture": "amd64"})
+	case path == "containers/create":
+		f.mu.Lock()
+		f.names = append(f.names, r.URL.Query().Get("name"))
+		status, text := f.create(len(f.names))
+		f.mu.Unlock()
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"message": text})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (f *fake) runtime(t *testing.T) *Runtime {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fake.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: f, ReadHeaderTimeout: time.Minute}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { s.Close() })
+	rt := New(Options{Engine: Docker, Host: "unix://" + path, Image: "x", StateDir: t.TempDir()})
+	t.Cleanup(func() { rt.Close() })
+	return rt
+}
+
+func TestOldEngine(t *testing.T) {
+	t.Parallel()
+	a := (&fake{version: "1.30"}).runtime(t).Probe(context.Background())
+	if a.OK || !strings.Contains(a.Reason, "1.30") || !strings.Contains(a.Remedy, "update the engine to Docker 19.03") {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestFullEngine(t *testing.T) {
+	t.Parallel()
+	f := &fake{version: "1.41", create: func(int) (int, string) { return 500, "mkdir /var/lib/docker: no space left on device" }}
+	_, err := f.runtime(t).Start(context.Background(), sandbox.Spec{Argv: []string{"true"}})
+	if err == nil || !strings.Contains(err.Error(), "the engine's disk is full") || !strings.Contains(err.Error(), "docker system prune") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNameClash(t *testing.T) {
+	t.Parallel()
+	f := &fake{version: "1.41", create: func(n int) (int, string) {
+		if n < 3 {
+			return 409, "the name is in use"
+		}
+		return 500, "enough"
+	}}
+	_, err := f.runtime(t).Start(context.Background(), sandbox.Spec{Argv: []string{"true"}})
+	if err == nil || err.Error() != "enough" || len(f.names) != 3 || f.names[0] == f.names[1] || f.names[1] == f.names[2] {
+		t.Errorf("got %v after the names %v", err, f.names)
+	}
+}
+
+func TestMissingImage(t *testing.T) {
+	t.Parallel()
+	needDocker(t)
+	rt := New(Options{Engine: Docker, Host: dockerHost(), Image: "127.0.0.1:1/nonesuch:1", StateDir: t.TempDir()})
+	defer rt.Close()
+	_, err := rt.Start(context.Background(), sandbox.Spec{Argv: []string{"true"}})
+	if err == nil || !strings.Contains(err.Error(), "has no image 127.0.0.1:1/nonesuch:1") || !strings.Contains(err.Error(), "--image") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNoPermissionAndNoEngine(t *testing.T) {
+	t.Parallel()
+	rt := New(Options{Engine: Docker, Host: "unix:///nonexistent.sock", StateDir: t.TempDir()})
+	defer rt.Close()
+	if a := rt.Probe(context.Background()); a.OK || !strings.Contains(a.Reason, "no engine answers at unix:///nonexistent.sock") || a.Remedy == "" {
+		t.Errorf("got %+v", a)
+	}
+	denied := &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+	if a := rt.classify(denied); !strings.Contains(a.Reason, "you may not use the engine's socket") || !strings.Contains(a.Remedy, "usermod -aG docker") {
+		t.Errorf("got %+v", a)
+	}
+}
+
+func TestCommandsForDistributions(t *testing.T) {
+	t.Parallel()
+	for system, want := range map[string]string{
+		"debian": "sudo apt-get install podman", "linuxmint ubuntu debian": "sudo apt-get install podman", "fedora": "sudo dnf install podman",
+		"opensuse-leap suse opensuse": "sudo zypper install podman", "darwin": "brew install podman && podman machine init --now",
+		"unheard-of": "install podman with this system's package manager",
+	} {
+		if got := installCommand(Podman, system); got != want {
+			t.Errorf("%s: %q, want %q", system, got, want)
+		}
+	}
+}
+
+// TestImageThatAsksForMore makes an image that wants to be root, to keep
+// volumes, to be looked after and to run something of its own.
+func TestImageThatAsksForMore(t *testing.T) {
+	t.Parallel()
+	needDocker(t)
+	ctx := context.Background()
+	rt := New(Options{Engine: Docker, Host: dockerHost(), Image: testImage, StateDir: t.TempDir()})
+	defer rt.Close()
+	giveImage(t, rt)
+	api, err := rt.api()
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := api.ContainerCreate(ctx, &container.Config{Image: testImage, Cmd: []string{"true"}}, nil, nil, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = remove(ctx, api, made.ID) }()
+	greedy, err := api.ContainerCommit(ctx, made.ID, container.CommitOptions{Changes: []string{
+		"USER root", "VOLUME /data", `ENTRYPOINT ["/bin/false"]`, "HEALTHCHECK --interval=1s CMD touch /tmp/healthy", "EXPOSE 80", "ENV PATH=/usr/bin:/bin",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rt = New(Options{Engine: Docker, Host: dockerHost(), Image: greedy.ID, StateDir: t.TempDir()})
+	defer rt.Close()
+	var out bytes.Buffer
+	b, err := rt.Start(ctx, sandbox.Spec{
+		Argv: []string{"sh", "-c", `test "$(id -u)" != 0 || echo root; grep " /data " /proc/mounts | cut -d" " -f3; sleep 1.3; ls /tmp; echo over`},
+		Env:  sandbox.BaseEnv(os.Environ()), Stdout: &out,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Wait(); err != nil || r.ExitCode != 0 || out.String() != "tmpfs\nover\n" {
+		t.Errorf("got %q, %+v, %v", out.String(), r, err)
+	}
+}
