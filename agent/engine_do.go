@@ -23,7 +23,10 @@ type Config struct {
 	Runtime sandbox.Runtime
 	// Rules loads the rules; it is called when the first one is needed, since
 	// most runs need none.
-	Rules     func() (*heal.Rules, error)
+	Rules func() (*heal.Rules, error)
+	// Names gives rules that know names and nothing else (heal.LoadNames),
+	// which takes less time; nil: Rules does.
+	Names     func() *heal.Rules
 	Installer *install.Installer
 	Log       event.Appender
 	// SideDir holds the raw output that the log has no room for; empty: none.

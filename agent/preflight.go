@@ -40,25 +40,29 @@ func (e *Engine) looksAhead(r *run) bool {
 // preflight installs what the program imports, the box lacks and the policy
 // lets through without a question. Whatever else is missing has to fail first.
 func (e *Engine) preflight(ctx context.Context, r *run) error {
-	if !e.looksAhead(r) {
+	ecosystem, manager := languageOf(r)
+	if ecosystem == "" || !e.looksAhead(r) {
+		return nil
+	}
+	s := e.readSource(r)
+	r.source = &s
+	if len(s.own) == 0 {
+		return nil
+	}
+	names, err := e.names()
+	if err != nil {
+		return err
+	}
+	if len(names.Plan(ecosystem, s.own, func(string) bool { return false }, s.local, "")) == 0 {
+		return nil // it imports nothing that a package brings
+	}
+	have, ok := e.present(ctx, r, ecosystem)
+	if !ok || len(names.Plan(ecosystem, s.own, have, s.local, "")) == 0 {
 		return nil
 	}
 	rules, err := e.Rules()
 	if err != nil {
 		return err
-	}
-	ecosystem, manager := languageOf(r)
-	if ecosystem == "" {
-		return nil
-	}
-	s := e.readSource(r)
-	r.source = &s
-	if len(rules.Plan(ecosystem, s.own, func(string) bool { return false }, s.local, "")) == 0 {
-		return nil // it imports nothing that a package brings
-	}
-	have, ok := e.present(ctx, r, ecosystem)
-	if !ok {
-		return nil
 	}
 	for i, m := range rules.Plan(ecosystem, s.own, have, s.local, "") {
 		if m.Manager == manager && e.trusted(m.Trust) {
@@ -68,6 +72,14 @@ func (e *Engine) preflight(ctx context.Context, r *run) error {
 		}
 	}
 	return nil
+}
+
+// names are what a plan needs to find anything.
+func (e *Engine) names() (*heal.Rules, error) {
+	if e.Names != nil {
+		return e.Names(), nil
+	}
+	return e.Rules()
 }
 
 // prepareAhead carries out one remedy before anything failed. When it fails,

@@ -38,16 +38,10 @@ func Load(overrides ...fs.FS) (*Rules, error) { return LoadLang("", overrides...
 // LoadLang is Load with explanations in the language of tag ("hi", "de-AT"),
 // where its file has them, and in English elsewhere.
 func LoadLang(tag string, overrides ...fs.FS) (*Rules, error) {
-	sources := append([]fs.FS{embedded}, overrides...)
-	r := &Rules{
-		byID: map[string]*rule{}, managers: map[string]string{}, literals: newLiterals(),
-		maps: map[string]func() *table{}, lists: map[string]func() *nameList{},
-	}
+	r, sources := names(overrides)
 	if err := r.loadManifests(sources); err != nil {
 		return nil, err
 	}
-	r.loadMaps(sources)
-	r.loadLists(sources)
 	if err := r.index(); err != nil {
 		return nil, err
 	}
@@ -57,6 +51,25 @@ func LoadLang(tag string, overrides ...fs.FS) (*Rules, error) {
 	texts, err := loadTexts(tag, sources)
 	r.texts, r.lang = texts, tag
 	return r, err
+}
+
+// LoadNames is Load without the rules: with maps and lists only, which takes a
+// fraction of the time. Its plans are those of Load, except that the commands
+// in them are general.
+func LoadNames(overrides ...fs.FS) *Rules {
+	r, _ := names(overrides)
+	return r
+}
+
+func names(overrides []fs.FS) (*Rules, []fs.FS) {
+	sources := append([]fs.FS{embedded}, overrides...)
+	r := &Rules{
+		byID: map[string]*rule{}, managers: map[string]string{}, literals: newLiterals(),
+		maps: map[string]func() *table{}, lists: map[string]func() *nameList{},
+	}
+	r.loadMaps(sources)
+	r.loadLists(sources)
+	return r, sources
 }
 
 // loadManifests parses every manifest; a later source's file of the same name

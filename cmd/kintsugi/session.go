@@ -165,7 +165,7 @@ func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits 
 	side := filepath.Join(s.dir, "output")
 	preflight, _ := o.box.ahead() // checked before
 	return agent.Config{
-		Runtime: rt, Rules: loadRules(p), Log: s.log, SideDir: side, Workspace: s.store.tree, Project: s.project,
+		Runtime: rt, Rules: loadRules(p), Names: loadNames(p), Log: s.log, SideDir: side, Workspace: s.store.tree, Project: s.project,
 		Env: sandbox.BaseEnv(os.Environ(), passedEnv(o.box.env)...), Limits: limits,
 		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock, Preflight: preflight, Ahead: !o.single,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,
@@ -192,6 +192,11 @@ func (s *session) audit(e gateway.Entry) {
 	}
 	text := fmt.Sprintf("the gateway refused %s %s: %s", e.Ecosystem, e.Name, e.Refused)
 	_, _ = s.log.Append(event.Note{Step: s.steps, Level: "warn", Text: inert.String(text)})
+}
+
+// loadNames loads the names once, when they are first needed.
+func loadNames(p places) func() *heal.Rules {
+	return sync.OnceValue(func() *heal.Rules { return heal.LoadNames(userManifests(p)...) })
 }
 
 // loadRules loads the rules once, when they are first needed.
