@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 )
 
 // loadTexts reads lang/TAG.toml of every source: explanations by rule id, or
@@ -21,7 +21,7 @@ func loadTexts(tag string, sources []fs.FS) (map[string]string, error) {
 			continue
 		}
 		more := map[string]string{}
-		if _, err := toml.Decode(string(data), &more); err != nil {
+		if err := toml.Unmarshal(data, &more); err != nil {
 			return nil, fmt.Errorf("language %s: %w", tag, err)
 		}
 		for k, v := range more {

@@ -9,6 +9,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 //go:embed manifests/*.toml maps/*.tsv lists/*.txt lang/*.toml
@@ -83,18 +85,29 @@ func (r *Rules) loadManifests(sources []fs.FS) error {
 	}
 	names := sortedKeys(from)
 	sort.SliceStable(names, func(i, j int) bool { return from[names[i]] < from[names[j]] })
-	for _, name := range names {
-		data, err := fs.ReadFile(sources[from[name]], "manifests/"+name+".toml")
-		if err != nil {
-			return fmt.Errorf("manifest %s.toml: %w", name, err)
-		}
-		m, err := parseManifest(name+".toml", data)
-		if err != nil {
+	parsed := make([]*manifest, len(names))
+	var all errgroup.Group // each takes milliseconds, and a user waits
+	for i, name := range names {
+		all.Go(func() (err error) {
+			parsed[i], err = readManifest(sources[from[name]], name+".toml")
 			return err
-		}
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	for _, m := range parsed {
 		r.adopt(m)
 	}
 	return nil
+}
+
+func readManifest(source fs.FS, name string) (*manifest, error) {
+	data, err := fs.ReadFile(source, "manifests/"+name)
+	if err != nil {
+		return nil, fmt.Errorf("manifest %s: %w", name, err)
+	}
+	return parseManifest(name, data)
 }
 
 // adopt takes over the rules of a manifest.

@@ -1,11 +1,14 @@
 package heal
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 )
 
 // manifest is one file of rules, for one ecosystem. A large ecosystem may have
@@ -109,12 +112,8 @@ type patterns struct {
 
 func parseManifest(name string, data []byte) (*manifest, error) {
 	var m manifest
-	md, err := toml.Decode(string(data), &m)
-	if err != nil {
+	if err := decode(data, &m); err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)
-	}
-	if left := md.Undecoded(); len(left) > 0 {
-		return nil, fmt.Errorf("manifest %s: unknown key %q", name, left[0].String())
 	}
 	for _, r := range m.Rules {
 		if err := r.prepare(m.Ecosystem); err != nil {
@@ -122,6 +121,26 @@ func parseManifest(name string, data []byte) (*manifest, error) {
 		}
 	}
 	return &m, nil
+}
+
+// decode reads TOML; a key that nothing is known about is an error. All rules
+// are read whenever a program file is run, which is why this package has the
+// fastest reader there is.
+func decode(data []byte, into any) error {
+	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	err := d.Decode(into)
+	var unknown *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		first := unknown.Errors[0]
+		line, _ := first.Position()
+		return fmt.Errorf("line %d: unknown key %q", line, strings.Join(first.Key(), "."))
+	case errors.As(err, &wrong):
+		line, _ := wrong.Position()
+		return fmt.Errorf("line %d: %w", line, err)
+	}
+	return err
 }
 
 // prepare fills defaults and checks what can be checked without compiling.
