@@ -70,6 +70,8 @@ func caption(body event.Body) (string, place) {
 		return captionEnd(b), inSandbox
 	case event.Lane:
 		return fmt.Sprintf("Lane %d, %s: %s. Several agents work side by side, each in a copy of its own.", b.Lane, oneLine(b.Name), b.State), inTimeline
+	case event.Artefact:
+		return "It made " + b.Path + ". What a box makes is shown here; our files are as they were.", inSandbox
 	case event.Ask:
 		return "Only a person may decide this: " + b.Question, inTimeline
 	}

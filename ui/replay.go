@@ -17,6 +17,11 @@ func (m *model) startReplay() {
 	m.travel(0)
 	m.past.playing = true
 	m.schedule()
+	m.recorded()
+}
+
+// recorded says that nothing can be asked here.
+func (m *model) recorded() {
 	m.setFocus(inSandbox)
 	m.composer.area.Placeholder = "A recorded session; nothing can be asked here"
 }

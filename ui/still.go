@@ -18,6 +18,13 @@ type StillOptions struct {
 	Now           time.Time
 	// File reads the artefacts that are in view; nil: they are only listed.
 	File FileReader
+	// Present draws it as presenter mode does: the last of Events is told in
+	// words.
+	Present bool
+	Events  []event.Event
+	// Recorded is how many events a recording has of which the state is a
+	// moment, as a replay shows it; 0: it is not replayed.
+	Recorded int
 	// Select opens the newest entry of the timeline.
 	Select bool
 }
@@ -38,6 +45,13 @@ func Still(s *event.State, o StillOptions) string {
 	m.composer.Restyle(m.look)
 	for _, p := range m.panes() {
 		p.Sync(s)
+	}
+	m.show.on = o.Present
+	m.narrate(o.Events)
+	if o.Recorded > 0 {
+		m.o.Replay, m.past = true, &past{at: len(o.Events), speed: 1, playing: true}
+		m.history.events = make([]event.Event, o.Recorded)
+		m.recorded()
 	}
 	m.resize(o.Width, o.Height)
 	m.tickPanes()

@@ -2,8 +2,10 @@ package lesson
 
 import (
 	"archive/zip"
+	"bytes"
 	"context"
 	"errors"
+	"image/png"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -295,10 +297,18 @@ func TestRealPipTakesTheWheel(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := exec.Command(python, "-c", code)
+	run.Dir = t.TempDir()
 	run.Env = []string{"PYTHONPATH=" + target, "PYTHONIOENCODING=utf-8", "NO_COLOR=1"}
 	out, err := run.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "▄▄|▄▄") || strings.Contains(string(out), "\x1b") {
 		t.Errorf("%v: %s", err, out)
+	}
+	data, err := os.ReadFile(filepath.Join(run.Dir, "bowl.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || c.Width != 320 || c.Height != 176 {
+		t.Errorf("the picture: %+v, %v", c, err)
 	}
 	for _, line := range strings.Split(string(out), "\n") {
 		if n := len([]rune(line)); n > 38 {

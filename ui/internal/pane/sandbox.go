@@ -382,9 +382,9 @@ func (p *Sandbox) remedy(s *section, r *event.RemedyState) []cell.Row {
 			rows = append(rows, append(cell.Row{cell.S(p.l.Text, "   ")}, row...))
 		}
 	case r.End != nil && len(r.End.Versions) > 0:
-		rows = append(rows, cell.Row{cell.S(p.l.Muted, "   "+strings.Join(r.End.Versions, ", "))})
+		rows = append(rows, cell.Row{cell.S(p.l.Muted, "   "+strings.Join(r.End.Versions, ", "))}.Cut(p.w-1))
 	case r.End == nil && r.Progress != "":
-		rows = append(rows, cell.Row{cell.S(p.l.Muted, "   "+r.Progress)})
+		rows = append(rows, cell.Row{cell.S(p.l.Muted, "   "+r.Progress)}.Cut(p.w-1))
 	}
 	return rows
 }

@@ -7,8 +7,11 @@
     >>> print(bowl)
 """
 
+import math
 import os
 import random
+import struct
+import zlib
 
 __all__ = ["Bowl"]
 __version__ = "1.0.0"
@@ -32,6 +35,21 @@ def join(cells):
             run, now = "", colour
         run += character
     return text
+
+
+def fade(colour, alpha):
+    """A colour at the edge of something."""
+    return [min(255, max(0, round(part))) for part in colour] + [min(255, max(0, round(255 * alpha)))]
+
+
+def png(width, height, rows):
+    """The bytes of a PNG file."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
 class Bowl:
@@ -100,6 +118,48 @@ class Bowl:
                 light = (column - left) / max(1, right - left)
                 cells.append((self.clay(line, light), "clay"))
         return join(cells)
+
+    def save(self, name, width=320):
+        """Write a picture of the bowl to a PNG file."""
+        height = width * 11 // 20
+        rows = b"".join(
+            b"\0" + b"".join(bytes(self.pixel((x + 0.5) / width, (y + 0.5) / height, width)) for x in range(width))
+            for y in range(height)
+        )
+        with open(name, "wb") as file:
+            file.write(png(width, height, rows))
+        return self
+
+    def pixel(self, x, y, width):
+        """The colour of a point of the picture, both from 0 to 1."""
+        across, down = (x - 0.5) / 0.42, (y - 0.2) / 0.72
+        soft = 1 / (0.42 * width)
+        rim = math.hypot(across, down / 0.17)
+        if down < 0 and rim > 1:
+            return fade((30, 70, 80), (1 - rim) / soft / 2 + 1)
+        if rim < 0.94:
+            return (24, 52, 62, 255) if rim > 0.9 else (18, 40, 50, 255)
+        if down > 1 or rim < 1:
+            return (126, 170, 182, 255) if rim < 1 else (0, 0, 0, 0)
+        half = (1 - down**2.6) ** 0.5
+        shine = math.sqrt(max(0, 1 - (across / half) ** 2)) if half > abs(across) else 0
+        light = 0.45 + 0.45 * shine + 0.25 * max(0, 1 - math.hypot(across + 0.4, down - 0.3) * 2)
+        gold = self.gold(across, down, width)
+        colour = [(1 - gold) * clay * light + gold * metal for clay, metal in zip((74, 128, 144), (236, 182, 72))]
+        if not self.mended and gold > 0.5:
+            return (0, 0, 0, 0)
+        return fade(colour, (half - abs(across)) / soft)
+
+    def gold(self, across, down, width):
+        """How near a point is to a crack, from 0 to 1."""
+        near = 0
+        for crack in self.cracks:
+            line = down * (self.height - 1)
+            low, part = min(int(line), self.height - 2), line - min(int(line), self.height - 2)
+            column = crack[low] * (1 - part) + crack[low + 1] * part
+            away = abs(across - (2 * column / self.width - 1)) * 0.42 * width
+            near = max(near, min(1, 3.2 - away))
+        return max(0, near)
 
     def __str__(self):
         return "\n".join("  " + self.picture(n) for n in range(self.height))
