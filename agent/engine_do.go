@@ -39,9 +39,12 @@ type Config struct {
 	Allowed []string
 	// OnlyKnown leaves out names that only the list of well-known packages
 	// vouches for.
-	OnlyKnown  bool
-	Ask        Asker
-	Attempts   int // at most this many per call; 0 means 8
+	OnlyKnown bool
+	Ask       Asker
+	Attempts  int // at most this many per call; 0 means 8
+	// Lanes is how many equally good remedies are tried side by side; below 2
+	// they are tried one after the other.
+	Lanes      int
 	Now        func() time.Time
 	Memory     *Memory // what worked before; nil: nothing is remembered
 	BestEffort bool

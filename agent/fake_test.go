@@ -99,14 +99,24 @@ func (l *memoryLog) count(kind event.Kind) int {
 }
 
 // plainWorkspace is a workspace that remembers what became of its drafts.
-type plainWorkspace struct{ committed, discarded int }
+type plainWorkspace struct {
+	mu                   sync.Mutex
+	committed, discarded int
+}
 
 type plainDraft struct{ w *plainWorkspace }
 
 func (w *plainWorkspace) Begin() (Draft, error) { return plainDraft{w}, nil }
 func (plainDraft) Spec() sandbox.Workspace      { return sandbox.Workspace{} }
-func (d plainDraft) Commit() (Saved, error)     { d.w.committed++; return Saved{}, nil }
-func (d plainDraft) Discard() error             { d.w.discarded++; return nil }
+func (d plainDraft) Commit() (Saved, error)     { return Saved{}, d.w.add(&d.w.committed) }
+func (d plainDraft) Discard() error             { return d.w.add(&d.w.discarded) }
+
+func (w *plainWorkspace) add(n *int) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*n++
+	return nil
+}
 
 // bench is an engine on a fake runtime.
 type bench struct {

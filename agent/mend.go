@@ -71,6 +71,11 @@ func (e *Engine) next(ctx context.Context, r *run, a *attempt, d heal.Diagnosis)
 	if err != nil {
 		return false, err
 	}
+	if many := e.sideBySide(r, d, remedies); many != nil {
+		if mended, err := e.race(ctx, r, a, d, many); mended || err != nil {
+			return mended, err
+		}
+	}
 	for _, remedy := range remedies {
 		mended, err := e.try(ctx, r, a, d, remedy)
 		if mended || err != nil {

@@ -278,6 +278,7 @@ func (s *scan) diagnosis(m *match, name string, o *outcome) Diagnosis {
 		Subject:    clip(strings.Trim(expand(o.Subject, m.vars), " :"), 200),
 		Evidence:   s.evidenceOf(m),
 		DidYouMean: m.near,
+		Race:       o.Race,
 	}
 	if d.Ecosystem == "" {
 		d.Ecosystem = s.ecosystem(m)

@@ -68,6 +68,9 @@ type Diagnosis struct {
 	Explanation string   `json:"explanation"`
 	Heal        Class    `json:"heal"`
 	Remedies    []Remedy `json:"remedies,omitempty"`
+	// Race says that the remedies are equally good, so that whoever carries them
+	// out may try several at the same time.
+	Race bool `json:"race,omitempty"`
 	// DidYouMean are known names close to one that nothing vouches for.
 	DidYouMean []string `json:"did_you_mean,omitempty"`
 }

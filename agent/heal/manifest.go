@@ -86,6 +86,7 @@ type outcome struct {
 	Ecosystem string           `toml:"ecosystem"`
 	Explain   string           `toml:"explain"`
 	Remedies  []remedyTemplate `toml:"remedy"`
+	Race      bool             `toml:"race"` // Diagnosis.Race
 }
 
 // remedyTemplate is a Remedy with placeholders.

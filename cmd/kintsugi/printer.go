@@ -17,6 +17,7 @@ type printer struct {
 	progress         bool // a progress line is on the screen
 	titles           map[string]string
 	locks            map[string]bool // remedies that only prepare what a lock names
+	lanes            map[string]bool
 	last             *event.Failure
 }
 
@@ -61,15 +62,17 @@ func (p *printer) failure(f event.Failure) {
 
 func (p *printer) remedy(r event.Remedy) {
 	if p.titles == nil {
-		p.titles, p.locks = map[string]string{}, map[string]bool{}
+		p.titles, p.locks, p.lanes = map[string]string{}, map[string]bool{}, map[string]bool{}
 	}
-	p.titles[r.ID], p.locks[r.ID] = r.Title, r.Origin == "lock"
+	p.titles[r.ID], p.locks[r.ID], p.lanes[r.ID] = r.Title, r.Origin == "lock", r.Lane > 0
 	p.rewrite(r.Title)
 }
 
 func (p *printer) remedyEnd(r event.RemedyEnd) {
 	what := p.titles[r.ID]
 	switch {
+	case !r.OK && p.lanes[r.ID]: // one of several remedies that were tried at once
+		p.line(dim, "· left aside", what+": "+r.Error)
 	case !r.OK:
 		p.line(red, "✗ could not", what+": "+r.Error)
 	case r.Reused && p.locks[r.ID]: // the usual case of a program with a lock
