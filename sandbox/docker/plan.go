@@ -274,6 +274,9 @@ func (r *Runtime) shape(p *plan, image imageInfo) (shape, error) {
 	}
 	s.host.Resources = r.resources(l)
 	s.host.Tmpfs = r.tmpfs(p, image)
+	if r.Name() == Podman { // it does not know the list of Docker's interface
+		s.host.SecurityOpt = append(s.host.SecurityOpt, "mask="+strings.Join(masked(), ":"))
+	}
 	if r.Name() == Podman && p.uid != 0 {
 		// Its folders in memory belong to root: the keeper takes them over, and
 		// gives up all that it needed for that.

@@ -96,10 +96,19 @@ func (r *Runtime) report(info system.Info) sandbox.Report {
 		when(info.CPUCfsQuota, sandbox.PromiseCPU, group+"cpu"),
 		when(info.MemoryLimit, sandbox.PromiseMemory, group+"memory"),
 		when(info.PidsLimit, sandbox.PromiseProcesses, group+"pids"),
-		kernel(sandbox.PromiseDisk, map[string]string{Docker: "the size and inodes of ", Podman: "the size, but not the number of files, of "}[r.Name()]+memory),
-		kernel(sandbox.PromiseWritten, "the size of "+memory),
+		r.keepsFiles(sandbox.PromiseDisk, memory),
+		r.keepsFiles(sandbox.PromiseWritten, memory),
 		kernel(sandbox.PromiseOutput, "a stream that only we read, up to the limit"),
 		{Promise: sandbox.PromiseSyscalls, Strength: map[bool]sandbox.Strength{true: sandbox.KernelEnforced, false: sandbox.Watched}[filtered], Mechanism: calls},
 		kernel(sandbox.PromiseDiesWithUs, "the container's process 1 ends when its connection to us does"),
 	}
+}
+
+// keepsFiles is about what is written. Podman's interface has no way to bound
+// the number of files.
+func (r *Runtime) keepsFiles(p sandbox.Promise, memory string) sandbox.Kept {
+	if r.Name() == Podman {
+		return sandbox.Kept{Promise: p, Strength: sandbox.Watched, Mechanism: "the size, but not the number of files, of " + memory}
+	}
+	return sandbox.Kept{Promise: p, Strength: sandbox.KernelEnforced, Mechanism: "the size and inodes of " + memory}
 }

@@ -1,0 +1,59 @@
+// Package image turns a container image of a registry into a folder that boxes
+// can use as their root, without any engine and without root.
+//
+// An image is found by its name once and by its digest from then on: the name
+// is pinned, and another content under the same name is only taken when asked
+// for. Every layer is checked twice, as it was packed and as it unpacks.
+// Unpacking is hostile territory: a layer's names lead nowhere but into the
+// folder, links are followed inside of it only, devices and pipes are left
+// out, set-user-id bits are dropped, owners are ignored, and there is a bound
+// to bytes and entries.
+//
+// The package never runs anything of an image and knows no registry by name.
+package image
+
+import (
+	"strings"
+
+	"kintsugi/sandbox"
+)
+
+// Root is an unpacked image.
+type Root struct {
+	// Name is what was asked for, Digest the content that it stands for.
+	Name, Digest string
+	// Tree is the folder; it must not be changed.
+	Tree string
+	// Env is the environment that the image sets.
+	Env []string
+}
+
+// Limits bound what is unpacked; a zero field takes the value of DefaultLimits.
+type Limits struct {
+	Bytes   int64 // of all files together
+	Entries int64 // of all layers together
+}
+
+// DefaultLimits let the largest images in common use through.
+var DefaultLimits = Limits{Bytes: 24 << 30, Entries: 2_000_000}
+
+// usualPath is the search path of images that set none.
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Environment is that of a program in an image: what the image sets, over it
+// env, in which the host's search path, wherever it stands, is the image's.
+func Environment(env, image []string, hosts string) []string {
+	search := usualPath
+	for _, kv := range image {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	out := sandbox.MergeEnv(image, env...)
+	for i, kv := range out {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok && hosts != "" {
+			out[i] = "PATH=" + strings.Replace(v, hosts, search, 1)
+		}
+	}
+	return out
+}
