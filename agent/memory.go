@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kintsugi/agent/heal/install"
+	"kintsugi/sandbox"
 )
 
 // Memory remembers which packages a program needed, so that its next run has
@@ -36,7 +37,7 @@ func (e *Engine) recall(_ context.Context, r *run) {
 	if e.Memory == nil || r.call.NoHeal || r.locked || len(e.env.layers) > 0 {
 		return
 	}
-	data, err := os.ReadFile(e.Memory.file(e.Project.Path, r.program()))
+	data, err := os.ReadFile(e.Memory.file(e.memoryPlace(), r.program()))
 	var n needs
 	if err != nil || json.Unmarshal(data, &n) != nil {
 		return
@@ -47,6 +48,15 @@ func (e *Engine) recall(_ context.Context, r *run) {
 		}
 	}
 	e.env.vars = append(e.env.vars, n.Env...)
+}
+
+// memoryPlace is the project, and the image when boxes see one: what is missing
+// there is another matter.
+func (e *Engine) memoryPlace() string {
+	if root := sandbox.RootOf(e.Runtime); root != "" {
+		return e.Project.Path + "\x00" + root
+	}
+	return e.Project.Path
 }
 
 // program identifies what runs: the file, or the whole command.
@@ -70,7 +80,7 @@ func (e *Engine) remember(r *run) {
 	if err != nil || os.MkdirAll(e.Memory.Dir, 0o700) != nil {
 		return
 	}
-	file := e.Memory.file(e.Project.Path, r.program())
+	file := e.Memory.file(e.memoryPlace(), r.program())
 	tmp := file + ".new"
 	if os.WriteFile(tmp, data, 0o600) == nil {
 		_ = os.Rename(tmp, file)

@@ -48,3 +48,25 @@ func MergeEnv(env []string, extra ...string) []string {
 	}
 	return out
 }
+
+// usualPath is the search path of images that set none.
+const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// ImageEnv is the environment of a program in an image: what the image sets,
+// over it env, in which the host's search path, wherever it stands, is the
+// image's.
+func ImageEnv(env, image []string, hosts string) []string {
+	search := usualPath
+	for _, kv := range image {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
+			search = v
+		}
+	}
+	out := MergeEnv(image, env...)
+	for i, kv := range out {
+		if v, ok := strings.CutPrefix(kv, "PATH="); ok && hosts != "" {
+			out[i] = "PATH=" + strings.Replace(v, hosts, search, 1)
+		}
+	}
+	return out
+}

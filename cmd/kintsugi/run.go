@@ -169,7 +169,7 @@ type boxOptions struct {
 func (o *boxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.runtime, "runtime", "auto", "what makes the boxes: auto, namespace, docker, podman")
-	f.StringVar(&o.image, "image", "", "what the boxes see: an image of the engine, such as python:3.12-slim")
+	f.StringVar(&o.image, "image", "", "what the boxes see: an image, such as python:3.12-slim; it is fetched once")
 	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("end the program after this time (default %v; -1s for none)", sandbox.DefaultLimits.Wall))
 	f.StringVar(&o.memory, "memory", "", "memory of a box, such as 512M or 4G (default 2G)")
 	f.IntVar(&o.pids, "pids", 0, fmt.Sprintf("processes and threads in a box (default %d)", sandbox.DefaultLimits.Processes))

@@ -9,6 +9,7 @@ import (
 
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/docker"
+	"kintsugi/sandbox/image"
 	"kintsugi/sandbox/namespace"
 )
 
@@ -32,17 +33,33 @@ func closeRuntime(rt sandbox.Runtime) {
 	}
 }
 
-// chooseRuntime finds a runtime that works here and can show the image.
-func chooseRuntime(ctx context.Context, name, image string) (sandbox.Runtime, error) {
+// imageRuntime makes boxes of name spaces that see an image, fetching it when
+// it is not on this machine.
+func imageRuntime(ctx context.Context, ref string, offline bool) (sandbox.Runtime, error) {
+	p, err := findPlaces()
+	if err != nil {
+		return nil, err
+	}
+	store := &image.Store{Dir: p.images, Offline: offline, Progress: tellProgress}
+	root, err := store.Get(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return namespace.New(namespace.Options{Root: root.Tree, RootName: root.Digest, RootEnv: root.Env}), nil
+}
+
+// chooseRuntime finds a runtime that works here.
+func chooseRuntime(ctx context.Context, name, image string, offline bool) (sandbox.Runtime, error) {
 	var why, names []string
 	for _, rt := range runtimes(image) {
 		names = append(names, rt.Name())
 		if name != "auto" && name != rt.Name() {
 			continue
 		}
-		a := sandbox.Availability{Reason: "it shows this machine, not an image; use --runtime docker or podman with --image"}
-		if image == "" || rt.Name() != namespace.Name {
-			a = rt.Probe(ctx)
+		a := rt.Probe(ctx)
+		if a.OK && rt.Name() == namespace.Name && image != "" {
+			closeRuntime(rt)
+			return imageRuntime(ctx, image, offline)
 		}
 		if a.OK {
 			return rt, nil

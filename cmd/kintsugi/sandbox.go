@@ -42,7 +42,7 @@ func hidden(args []string) int {
 	if len(args) < 3 {
 		return exitOwn
 	}
-	rt, err := chooseRuntime(context.Background(), args[1], args[2])
+	rt, err := chooseRuntime(context.Background(), args[1], args[2], false)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return exitOwn
@@ -74,7 +74,7 @@ func newVerify() *cobra.Command {
 		Short: "Try every known abuse in real boxes and say which of them hold",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rt, err := chooseRuntime(cmd.Context(), runtime, image)
+			rt, err := chooseRuntime(cmd.Context(), runtime, image, false)
 			if err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func newVerify() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&runtime, "runtime", "auto", "what makes the boxes: auto, namespace, docker, podman")
-	cmd.Flags().StringVar(&image, "image", "", "what the boxes see, with docker or podman")
+	cmd.Flags().StringVar(&image, "image", "", "what the boxes see: an image")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd
 }

@@ -94,7 +94,7 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if _, err := o.box.ahead(); err != nil {
 		return nil, err
 	}
-	runtime, err := chooseRuntime(ctx, o.box.runtime, o.box.image)
+	runtime, err := chooseRuntime(ctx, o.box.runtime, o.box.image, o.box.offline)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +300,7 @@ func (s *session) Close() {
 }
 
 // places are the folders Kintsugi uses.
-type places struct{ home, sessions, layers, packages, memory, config string }
+type places struct{ home, sessions, layers, packages, images, memory, config string }
 
 func findPlaces() (places, error) {
 	home, err := os.UserHomeDir()
@@ -322,6 +322,6 @@ func findPlaces() (places, error) {
 	base := filepath.Join(cache, "kintsugi")
 	return places{
 		home: home, sessions: sessions, layers: filepath.Join(base, "layers"),
-		packages: filepath.Join(base, "packages"), memory: filepath.Join(base, "memory"), config: filepath.Join(config, "kintsugi"),
+		packages: filepath.Join(base, "packages"), images: filepath.Join(base, "images"), memory: filepath.Join(base, "memory"), config: filepath.Join(config, "kintsugi"),
 	}, nil
 }

@@ -88,7 +88,7 @@ func storyCondition(t *testing.T) func(string) (bool, error) {
 	return func(cond string) (bool, error) {
 		switch cond {
 		case "boxes":
-			_, err := chooseRuntime(context.Background(), "auto", "")
+			_, err := chooseRuntime(context.Background(), "auto", "", false)
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "story left out: %v\n", err)
 			}

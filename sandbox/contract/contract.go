@@ -10,9 +10,12 @@ package contract
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -202,4 +205,31 @@ func (s signal) Write(p []byte) (int, error) {
 	default:
 	}
 	return len(p), nil
+}
+
+// Busybox makes a whole root of a static busybox under all its names.
+func Busybox(dir string) error {
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		return err
+	}
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	names, err := exec.Command(path, "--list").Output()
+	if err != nil {
+		return err
+	}
+	for _, sub := range []string{"bin", "etc", "usr/bin", "opt", "var/tmp", "tmp"} {
+		err = errors.Join(err, os.MkdirAll(filepath.Join(dir, sub), 0o755))
+	}
+	err = errors.Join(err, os.WriteFile(filepath.Join(dir, "bin", "busybox"), program, 0o755),
+		os.WriteFile(filepath.Join(dir, "etc", "passwd"), []byte("root:x:0:0:root:/root:/bin/sh\n"), 0o644))
+	for _, name := range strings.Fields(string(names)) {
+		if name != "busybox" {
+			err = errors.Join(err, os.Symlink("busybox", filepath.Join(dir, "bin", name)))
+		}
+	}
+	return err
 }

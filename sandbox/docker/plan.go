@@ -215,7 +215,7 @@ func (p *plan) addCapture() error {
 func (r *Runtime) fillOrder(p *plan, image imageInfo) {
 	o, s, l := &p.order, &p.spec, p.limits
 	o.Argv, o.Dir = s.Argv, s.Dir
-	o.Env = r.environment(s.Env, image.env)
+	o.Env = sandbox.ImageEnv(s.Env, image.env, r.options.lookup("PATH"))
 	for _, l := range s.Listeners {
 		o.Ports = append(o.Ports, l.Port)
 	}
@@ -229,25 +229,6 @@ func unlimited(n int64) int64 {
 		return 1<<63 - 1
 	}
 	return n
-}
-
-// environment is the spec's, in which the host's search path, wherever it
-// stands, is the image's instead, over what the image sets.
-func (r *Runtime) environment(env, image []string) []string {
-	const usual = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	search, hosts := usual, r.options.lookup("PATH")
-	for _, kv := range image {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			search = v
-		}
-	}
-	out := sandbox.MergeEnv(image, env...)
-	for i, kv := range out {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok && hosts != "" {
-			out[i] = "PATH=" + strings.Replace(v, hosts, search, 1)
-		}
-	}
-	return out
 }
 
 // keeperTasks are the threads that a keeper has; they count as the box's.

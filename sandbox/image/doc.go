@@ -12,12 +12,6 @@
 // The package never runs anything of an image and knows no registry by name.
 package image
 
-import (
-	"strings"
-
-	"kintsugi/sandbox"
-)
-
 // Root is an unpacked image.
 type Root struct {
 	// Name is what was asked for, Digest the content that it stands for.
@@ -36,24 +30,3 @@ type Limits struct {
 
 // DefaultLimits let the largest images in common use through.
 var DefaultLimits = Limits{Bytes: 24 << 30, Entries: 2_000_000}
-
-// usualPath is the search path of images that set none.
-const usualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// Environment is that of a program in an image: what the image sets, over it
-// env, in which the host's search path, wherever it stands, is the image's.
-func Environment(env, image []string, hosts string) []string {
-	search := usualPath
-	for _, kv := range image {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			search = v
-		}
-	}
-	out := sandbox.MergeEnv(image, env...)
-	for i, kv := range out {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok && hosts != "" {
-			out[i] = "PATH=" + strings.Replace(v, hosts, search, 1)
-		}
-	}
-	return out
-}

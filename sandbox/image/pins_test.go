@@ -85,11 +85,3 @@ func TestTamperedOnTheWay(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
-
-func TestEnvironment(t *testing.T) {
-	t.Parallel()
-	got := Environment([]string{"PATH=/layer/bin:/host/a:/host/b", "A=2"}, []string{"PATH=/image", "A=1", "B=1"}, "/host/a:/host/b")
-	if strings.Join(got, " ") != "PATH=/layer/bin:/image A=2 B=1" {
-		t.Errorf("got %v", got)
-	}
-}

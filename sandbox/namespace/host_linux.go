@@ -26,6 +26,9 @@ type host struct {
 	stateDir   string
 	// system are the entries of the host's "/" that a box sees.
 	system []entry
+	// root is the folder of the image that stands in for this machine's
+	// programs, if one does.
+	root string
 	// tools are directories below the home that PATH leads to.
 	tools []string
 	// stage is a directory that the new root covers while it is built, scratch
@@ -44,6 +47,7 @@ func (h *host) lease(init int) lease { return lease{Owner: os.Getpid(), Born: h.
 // entry is a part of the host's "/": a directory, or a link when link is set.
 type entry struct {
 	path, link string
+	source     string // where it is on the host; empty: at path
 }
 
 // systemPaths are the parts of the host's "/" that programs need. All of them
@@ -83,11 +87,19 @@ func inspect(o Options) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.root = o.Root
 	h.system = findSystem()
+	if h.root != "" {
+		if h.system, err = findImage(h.root); err != nil {
+			return nil, err
+		}
+	}
 	if err := h.makeVarDir(); err != nil {
 		return nil, err
 	}
-	h.tools = findTools(h.home, lookup(h.environ, "PATH"), h.environ)
+	if h.root == "" {
+		h.tools = findTools(h.home, lookup(h.environ, "PATH"), h.environ)
+	}
 	if err := h.findStages(); err != nil {
 		return nil, err
 	}
@@ -106,7 +118,7 @@ func findSystem() []entry {
 	var out []entry
 	for _, path := range systemPaths {
 		if link, err := os.Readlink(path); err == nil {
-			out = append(out, entry{path, link})
+			out = append(out, entry{path: path, link: link})
 		} else if isDir(path) {
 			out = append(out, entry{path: path})
 		}

@@ -17,6 +17,12 @@ type Options struct {
 	// for others.
 	StateDir string
 
+	// Root is the folder of an unpacked image that boxes see instead of this
+	// machine's programs; empty: this machine's. RootName names its content,
+	// RootEnv is the environment that it sets. Its boxes are never kept ready.
+	Root, RootName string
+	RootEnv        []string
+
 	// Warm is the number of boxes that Prepare makes ready, each for one use.
 	// 0 makes none.
 	Warm int

@@ -31,6 +31,9 @@ var _ sandbox.Preparer = (*Runtime)(nil)
 
 // New returns the embedded runtime. Nothing is looked up until it is used.
 func New(o Options) *Runtime {
+	if o.Root != "" { // the trees of an image are opened for each box anew
+		o.Warm = 0
+	}
 	r := &Runtime{options: o}
 	r.host = sync.OnceValues(func() (*host, error) { return inspect(o) })
 	r.slots = sync.OnceValues(func() (*slots, error) {
@@ -82,6 +85,7 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 	if err := check(&spec); err != nil {
 		return nil, err
 	}
+	spec.Env = r.environment(spec.Env)
 	b, err := r.start(ctx, spec)
 	if err != nil {
 		return nil, r.refused(ctx, err)

@@ -28,6 +28,9 @@ func (*Runtime) Probe(context.Context) sandbox.Availability {
 	return sandbox.Availability{Reason: reason, Remedy: remedy}
 }
 
+// Root is empty: there are no boxes.
+func (*Runtime) Root() string { return "" }
+
 // Start always fails.
 func (*Runtime) Start(context.Context, sandbox.Spec) (sandbox.Box, error) {
 	return nil, errors.New(reason + "; " + remedy)

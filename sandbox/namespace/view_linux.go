@@ -110,9 +110,10 @@ func (h *host) addSystem(v *view, spec *sandbox.Spec) error {
 			v.links = append(v.links, e)
 			continue
 		}
-		v.parts = append(v.parts, laid(spec, e.path, tree{path: e.path}))
+		v.parts = append(v.parts, laid(spec, e.path, h.tree(e)))
 	}
-	etc := laid(spec, "/etc", tree{path: own}, tree{path: "/etc"})
+	h.addImageParts(v)
+	etc := laid(spec, "/etc", append([]tree{{path: own}}, h.etcBase()...)...)
 	v.parts = append(v.parts, etc)
 	return nil
 }
@@ -133,7 +134,7 @@ func laid(spec *sandbox.Spec, path string, base ...tree) part {
 		return p
 	}
 	if len(p.lower) == 1 {
-		return part{target: path, source: base[0].path}
+		return part{target: path, source: base[0].path, owned: base[0].owned, closed: base[0].owned}
 	}
 	return p
 }
