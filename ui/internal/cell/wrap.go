@@ -28,6 +28,34 @@ func WrapWords(spans []Span, width int, indent Row) []Row {
 	return w.finish()
 }
 
+// codeBreaks are after what code may be broken.
+const codeBreaks = " ,.([{=/"
+
+// WrapCode breaks a line of code into rows of at most width cells: after a
+// blank or a mark when that leaves the row more than half full, at any cell
+// otherwise. Later rows stand a little to the right of the line's own indent.
+func WrapCode(line Span, width int) []Row {
+	own := len(line.Text) - len(strings.TrimLeft(line.Text, " "))
+	w := wrapper{width: max(width, 1), indent: Row{{line.Style, Spaces(min(own+2, width/2))}}}
+	for text := line.Text; text != ""; {
+		room := w.width - w.used
+		head, tail := cut(text, room)
+		if head == "" {
+			head, tail = firstCluster(text) // it is wider than the pane
+		}
+		if i := strings.LastIndexAny(head, codeBreaks) + 1; tail != "" && i > 0 && Width(head[:i]) > room/2 {
+			head = head[:i]
+			tail = strings.TrimLeft(text[i:], " ")
+		}
+		w.hard(Span{line.Style, head})
+		if tail != "" {
+			w.newline()
+		}
+		text = tail
+	}
+	return w.finish()
+}
+
 type wrapper struct {
 	width  int
 	used   int

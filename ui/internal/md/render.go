@@ -47,11 +47,11 @@ func (b *block) fence(l *look.Look) []cell.Row {
 	return []cell.Row{{cell.S(l.Faint, l.Glyphs.V+" "), cell.S(l.Muted, b.mark)}}
 }
 
-// codeRows wraps code at any cell, behind a bar that shows what is code.
+// codeRows wraps code, behind a bar that shows what is code.
 func codeRows(text string, width int, l *look.Look) []cell.Row {
 	bar := cell.S(l.Faint, l.Glyphs.V+" ")
 	var out []cell.Row
-	for _, r := range cell.Wrap([]cell.Span{cell.S(l.Code, text)}, max(width-2, 1)) {
+	for _, r := range cell.WrapCode(cell.S(l.Code, text), max(width-2, 1)) {
 		out = append(out, append(cell.Row{bar}, r...))
 	}
 	return out

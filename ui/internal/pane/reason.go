@@ -326,7 +326,7 @@ func (p *Reason) call(c event.Call, w int) []cell.Row {
 			rows = append(rows, cell.Row{cell.S(p.l.Faint, g.V+" "), cell.S(p.l.Muted, "… "+look.Plural(len(lines)-i, "more line"))})
 			break
 		}
-		for _, r := range cell.Wrap([]cell.Span{cell.S(p.l.Code, line)}, max(w-2, 1)) {
+		for _, r := range cell.WrapCode(cell.S(p.l.Code, line), max(w-2, 1)) {
 			rows = append(rows, append(cell.Row{cell.S(p.l.Faint, g.V+" ")}, r...))
 		}
 	}
