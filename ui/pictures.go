@@ -19,7 +19,7 @@ import (
 const (
 	// answerTime is how long the terminal may take to say how it shows
 	// pictures; until then, and without an answer, they are half blocks.
-	answerTime = 2 * time.Second
+	answerTime = 5 * time.Second
 	// restTime is how long a picture must stay where it is before a terminal
 	// without marks for cells draws it: what scrolls stays half blocks.
 	restTime = 150 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 // controller turns the user's intents into work of the session, one job after
 // the other.
 type controller struct {
-	s    *session
+	s    *session // nil until it is open; see session
 	loop *agent.Loop
 	ctx  context.Context
 	quit context.CancelFunc
@@ -26,7 +26,8 @@ type controller struct {
 	answers map[string]chan answer
 	jobs    chan job
 	done    chan struct{}
-	stepped atomic.Bool // each act waits for the user
+	opened  chan struct{} // closed when the session is open, or cannot be
+	stepped atomic.Bool   // each act waits for the user
 	asked   int
 	failed  error // what ended the work: a log that cannot be written, a bug
 }
@@ -40,7 +41,7 @@ func newController(ctx context.Context) *controller {
 	ctx, quit := context.WithCancel(ctx)
 	return &controller{
 		ctx: ctx, quit: quit, answers: map[string]chan answer{},
-		jobs: make(chan job, maxWaiting), done: make(chan struct{}),
+		jobs: make(chan job, maxWaiting), done: make(chan struct{}), opened: make(chan struct{}),
 	}
 }
 
@@ -80,7 +81,11 @@ func (c *controller) note(err error) {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("stopped")
 	}
-	if _, lerr := c.s.log.Append(event.Note{Level: "error", Text: oneLine(err.Error())}); lerr != nil {
+	s := c.session()
+	if s == nil {
+		return
+	}
+	if _, lerr := s.log.Append(event.Note{Level: "error", Text: oneLine(err.Error())}); lerr != nil {
 		c.failed = errors.Join(err, lerr)
 		c.quit()
 	}

@@ -183,8 +183,31 @@ func launch(argv []string) error {
 	return nil
 }
 
+// artefact reads an artefact of the session.
+func (c *controller) artefact(a event.Artefact, limit int64) ([]byte, error) {
+	s := c.session()
+	if s == nil {
+		return nil, errNoSession
+	}
+	return s.artefact(a, limit)
+}
+
+// changes compares the session with the project.
+func (c *controller) changes() (ui.Changes, error) {
+	s := c.session()
+	if s == nil {
+		return ui.Changes{}, errNoSession
+	}
+	return s.changes()
+}
+
+var errNoSession = errors.New("the session could not be opened")
+
 // aside does something short beside the work, and notes what goes wrong.
 func (c *controller) aside(f func() error) {
+	if c.session() == nil {
+		return
+	}
 	if err := f(); err != nil {
 		c.note(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -55,35 +56,75 @@ func workbench(ctx context.Context, o workbenchOptions) error {
 	if err := o.checkTerminal(); err != nil {
 		return err
 	}
-	c := newController(ctx)
-	defer c.quit()
-	s, err := openSession(ctx, sessionOptions{box: o.box, title: "workbench", lesson: o.lesson, ask: c.ask, resume: o.resume})
-	if err != nil {
+	if _, err := o.box.limits(); err != nil {
 		return err
 	}
-	defer s.Close()
-	c.s = s
+	c := newController(ctx)
+	defer c.quit()
 	f := feed.New(time.Now)
 	defer f.Stop()
+	c.queue(func(ctx context.Context) error { return c.begin(ctx, o) })
+	err := c.run(o, f)
+	c.quit()
+	s := c.session()
+	if s == nil {
+		return c.failed
+	}
+	defer s.Close()
+	<-c.done
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return errors.Join(err, c.failed, s.end(0, "closed"))
+}
+
+// run opens the session and shows it until the user quits. A new session is
+// opened behind the first frame: whether boxes work here is found out by making
+// one, and nobody should wait for that.
+func (c *controller) run(o workbenchOptions, f *feed.Feed) error {
+	if !o.plain && o.resume == "" {
+		go c.open(o, f)
+	} else if c.open(o, f); c.session() == nil {
+		return nil
+	}
+	if o.plain {
+		return plain.Run(c.ctx, plain.Options{Events: f.Out(), Intents: c, Input: os.Stdin, Output: os.Stdout})
+	}
+	return c.show(o, f)
+}
+
+// open opens the session and begins to work in it. When it cannot be opened
+// the workbench closes.
+func (c *controller) open(o workbenchOptions, f *feed.Feed) {
+	defer close(c.opened)
+	defer func() {
+		if p := recover(); p != nil {
+			c.failed = errors.New("internal error: " + firstLineOfPanic(p, debug.Stack()))
+			c.quit()
+		}
+	}()
+	s, err := openSession(c.ctx, sessionOptions{box: o.box, title: "workbench", lesson: o.lesson, ask: c.ask, resume: o.resume})
+	if err != nil && c.ctx.Err() == nil { // else the user has left meanwhile
+		c.failed = err
+	}
+	if err != nil {
+		c.quit()
+		return
+	}
 	s.log.watch(f.Push)
 	c.loop = s.loop()
 	if s.state != nil {
 		c.loop.Restore(s.state)
 	}
 	c.loop.Engine = stepper{c, s.engine}
-	c.queue(func(ctx context.Context) error { return c.begin(ctx, o) })
+	c.s = s
 	go c.work()
-	if o.plain {
-		err = plain.Run(c.ctx, plain.Options{Events: f.Out(), Intents: c, Input: os.Stdin, Output: os.Stdout})
-	} else {
-		err = s.show(c.ctx, o, c, f)
-	}
-	c.quit()
-	<-c.done
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	return errors.Join(err, c.failed, s.end(0, "closed"))
+}
+
+// session is the session once it is open, nil when it cannot be.
+func (c *controller) session() *session {
+	<-c.opened
+	return c.s
 }
 
 // checkTerminal refuses what cannot show the workbench.
@@ -101,19 +142,24 @@ func (o workbenchOptions) checkTerminal() error {
 }
 
 // show runs the screen. A fault of it leaves its stack beside the log.
-func (s *session) show(ctx context.Context, o workbenchOptions, c *controller, f *feed.Feed) error {
+func (c *controller) show(o workbenchOptions, f *feed.Feed) error {
 	p, err := findPlaces()
 	if err != nil {
 		return err
 	}
 	screen := o.screen(p)
-	screen.ThemeChanged = watchThemes(ctx, themesDir(p))
-	screen.Events, screen.Intents, screen.History = f.Out(), c, s.past
-	screen.Title, screen.Log = "Kintsugi "+s.id, event.Path(s.dir)
-	screen.File, screen.SaveDir, screen.Changes = s.artefact, saveDir(p), s.changes
-	err = ui.Run(ctx, screen)
+	screen.ThemeChanged = watchThemes(c.ctx, themesDir(p))
+	screen.Events, screen.Intents = f.Out(), c
+	screen.File, screen.SaveDir, screen.Changes = c.artefact, saveDir(p), c.changes
+	if o.resume != "" {
+		if s := c.session(); s != nil {
+			screen.History, screen.Title = s.past, "Kintsugi "+s.id
+		}
+	}
+	err = ui.Run(c.ctx, screen)
 	var crash *ui.Crash
-	if errors.As(err, &crash) {
+	if s := c.session(); s != nil && errors.As(err, &crash) {
+		crash.Log = event.Path(s.dir)
 		_ = os.WriteFile(filepath.Join(s.dir, "crash.txt"), crash.Stack, 0o600)
 	}
 	return err
