@@ -36,9 +36,11 @@ type crate struct {
 	Time string `json:"pubtime"`
 }
 
-func (c crate) published() time.Time {
+// release is the version as a session's rules see it. A time that cannot be
+// read is none.
+func (c crate) release() release {
 	at, _ := time.Parse(time.RFC3339, c.Time)
-	return at
+	return release{version: c.Version, file: c.Name + "-" + c.Version + ".crate", sum: sum{"sha256", c.Sum}, at: at}
 }
 
 func (c *cargo) serve(ctx context.Context, r *request) (answer, error) {
@@ -120,7 +122,7 @@ func visible(body []byte, v *sieve) ([]byte, error) {
 		if json.Unmarshal(line, &c) != nil || !isHex(c.Sum, 64) {
 			continue
 		}
-		ok, err := v.keep(release{version: c.Version, file: c.Name + "-" + c.Version + ".crate", sum: sum{"sha256", c.Sum}, at: c.published()})
+		ok, err := v.keep(c.release())
 		if err != nil {
 			return nil, err
 		}
@@ -154,6 +156,14 @@ func (c *cargo) file(ctx context.Context, r *request, name, version string) (ans
 	v, err := c.find(ctx, name, version)
 	if err != nil {
 		return answer{}, err
+	}
+	if s := r.sess.sieve("cargo", v.Name); !s.idle() {
+		if _, err = s.keep(v.release()); err == nil {
+			err = s.verdict(r.entry)
+		}
+		if err != nil {
+			return answer{}, err
+		}
 	}
 	a := artefact{
 		eco: "cargo", name: v.Name, version: version, file: file, up: &c.up,

@@ -62,6 +62,8 @@ func TestLearnFromAnswers(t *testing.T) {
 		{"go", answers{"go env": "off\nsum.test\n\n\nhttps://proxy.test,direct\nsum.test\n"}, "", "GOPROXY", false, false, ""},
 		{"cargo", answers{"cargo": "error: x\n  failed to download from `https://index.test/config.json`\n#end\n"},
 			"https://index.test", "cargo's own default", true, false, ""},
+		{"cargo", answers{"cargo": "DEBUG network::fetch: url=\"https://index.test/config.json\"\nerror: failed to get `probed`\n#end\n"},
+			"https://index.test", "cargo's own default", true, false, ""},
 		{"cargo", answers{"cargo": "failed from `https://crates.school.test/i/config.json`\n#end\nfailed from `https://index.test/config.json`\n#end\n"},
 			"https://crates.school.test/i", "config.toml private", false, true, ""},
 		{"cargo", answers{"cargo": "error: something else\n#end\n"}, "", "sparse", false, false, ""},

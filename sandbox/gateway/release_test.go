@@ -219,3 +219,51 @@ func TestAbout(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// crates publishes versions of the crate "glaze" with their ages in days.
+func (o *origin) crates(ages map[string]int) {
+	var lines string
+	for v, days := range ages {
+		at := noon.AddDate(0, 0, -days).Format(time.RFC3339)
+		lines += `{"name":"glaze","vers":"` + v + `","cksum":"` + sha(v) + `","pubtime":"` + at + "\"}\n"
+		o.text("/files/glaze-"+v, "", v)
+	}
+	o.text("/cargo/config.json", "", `{"dl":"`+o.URL+`/files/{crate}-{version}"}`)
+	o.text("/cargo/gl/az/glaze", "", lines)
+}
+
+func TestCratesObeyLocksAndTheCoolDown(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.crates(map[string]int{"1.0.0": 300, "1.1.0": 100, "2.0.0": 2})
+	week := cooled(7)
+	week.Upstreams = []Upstream{o.upstream("cargo")}
+	m := open(t, week)
+	if _, body := m.get(t, "/cargo/gl/az/glaze"); !strings.Contains(body, `"1.1.0"`) || strings.Contains(body, `"2.0.0"`) {
+		t.Errorf("the index is %s", body)
+	}
+	mustRefuse(t, m, "/cargo/dl/glaze/2.0.0/download", statusAbsent, "younger than 7 days")
+	pin := Pin{"cargo", "glaze", "1.0.0", map[string]string{"glaze-1.0.0.crate": "sha256:" + sha("1.0.0")}}
+	locked := openSession(t, week, Session{Pins: []Pin{pin}})
+	if _, body := locked.get(t, "/cargo/gl/az/glaze"); !strings.Contains(body, `"1.0.0"`) || strings.Contains(body, `"1.1.0"`) {
+		t.Errorf("the lock's version, and only it: %s", body)
+	}
+	if status, _ := locked.get(t, "/cargo/dl/glaze/1.0.0/download"); status != 200 {
+		t.Errorf("the lock's file: %d", status)
+	}
+	mustRefuse(t, locked, "/cargo/dl/glaze/1.1.0/download", statusAbsent, "the lock names")
+	pin.Files = map[string]string{"glaze-1.0.0.crate": "sha256:" + sha("x")}
+	mustRefuse(t, openSession(t, week, Session{Pins: []Pin{pin}}), "/cargo/gl/az/glaze", statusPolicy, "is not what the lock says")
+}
+
+// TestForbiddenModulesAreAbsent: the go command asks for every parent of a
+// path, and proxies may forbid what they do not have.
+func TestForbiddenModulesAreAbsent(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.on("/go/example.test/@v/list", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	up := o.upstream("go")
+	mustRefuse(t, open(t, Options{Upstreams: []Upstream{up}}), "/go/example.test/@v/list", statusAbsent, "does not let us have it")
+	up.Auth = "Basic x"
+	mustRefuse(t, open(t, Options{Upstreams: []Upstream{up}}), "/go/example.test/@v/list", statusFailed, "check the credentials")
+}

@@ -150,9 +150,12 @@ func (in *Installer) runCargo(ctx context.Context, r Request, p crateProject, b 
 		Dir: cargoBase + "/now", Layers: r.Layers, Mounts: []sandbox.Mount{{Source: base, Target: cargoBase, Writable: true}},
 		Env: sandbox.MergeEnv(r.Env, "CARGO_HOME="+cargoBase+"/home", "CARGO_TERM_COLOR=never", "CARGO_NET_OFFLINE=false"),
 	}
+	manifest := cargoBase + "/now/Cargo.toml"
 	if p.file != "" {
+		// Cargo and rustup take settings, and programs to run, from the folder
+		// they start in: it must not be the user's while there is a way out.
 		files["was/Cargo.toml"] = p.manifest
-		spec.Dir, spec.Workspace = path.Dir(p.file), r.Workspace
+		manifest, spec.Dir, spec.Workspace = p.file, cargoBase+"/home", r.Workspace
 	} else {
 		files["now/Cargo.toml"], files["now/src/lib.rs"] = p.manifest, ""
 	}
@@ -170,7 +173,7 @@ func (in *Installer) runCargo(ctx context.Context, r Request, p crateProject, b 
 		}
 		step := spec
 		step.Mounts = slices.Clone(spec.Mounts)
-		step.Argv = argv
+		step.Argv = append(argv, "--manifest-path", manifest)
 		if err := in.connect(ctx, r, &step, filepath.Join(b.dir, "gateway"), got); err != nil {
 			return err
 		}
@@ -179,6 +182,7 @@ func (in *Installer) runCargo(ctx context.Context, r Request, p crateProject, b 
 		}
 	}
 	if p.file != "" {
+		spec.Dir = path.Dir(p.file)
 		spec.Argv = []string{"/bin/sh", "-c", `mkdir -p "$1" && cp Cargo.toml "$1" && if [ -e Cargo.lock ]; then cp Cargo.lock "$1"; fi`, "sh", cargoBase + "/now"}
 		if _, _, err := in.box(ctx, spec, r); err != nil {
 			return err

@@ -137,6 +137,31 @@ func TestInstallCargo(t *testing.T) {
 	})
 }
 
+// TestCargoRunsNothingOfTheProject: a project may name programs that cargo and
+// rustup start instead of their own.
+func TestCargoRunsNothingOfTheProject(t *testing.T) {
+	in, env := realInstaller(t), withTool(t, "cargo")
+	w := folder(t, map[string]string{
+		"Cargo.toml":         "[package]\nname = \"pots\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+		"src/main.rs":        "fn main() {}\n",
+		".cargo/config.toml": "[build]\nrustc = \"./evil\"\n[source.crates-io]\nreplace-with = \"evil\"\n[source.evil]\nregistry = \"sparse+http://127.0.0.1:9/\"\n",
+		"evil":               "#!/bin/sh\ntouch " + cargoBase + "/ran\n",
+	})
+	if err := os.Chmod(filepath.Join(w.Path, "evil"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, err := in.Install(context.Background(), Request{Manager: "cargo", Packages: []string{"itoa"}, Env: env, Workspace: w, Dir: w.Path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(l.Tree, "kintsugi", "cargo", "ran")); err == nil {
+		t.Error("a program of the project ran in the box that reaches the gateway")
+	}
+	if len(l.Versions) != 1 || !strings.HasPrefix(l.Versions[0], "itoa ") {
+		t.Errorf("installed %v", l.Versions)
+	}
+}
+
 func TestAddition(t *testing.T) {
 	t.Parallel()
 	have := []string{"serde-json"}

@@ -13,6 +13,7 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func (e *Error) Error() string { return e.Manager + ": " + e.Reason }
 func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 	r.Progress = oneAtATime(r.Progress)
 	defer in.Mirror.watch(r.Progress)()
-	r.Packages = sorted(r.Packages)
+	r.Packages, r.Dir = sorted(r.Packages), cmp.Or(r.Dir, "/tmp")
 	if err := checkNames(r.Manager, r.Packages); err != nil {
 		return Layer{}, err
 	}

@@ -22,6 +22,9 @@ func (in *Installer) Warm(ctx context.Context, r Request) (Layer, error) {
 		Runtime: in.Runtime, Store: Store{Dir: dir}, Tools: in.tools(), Mirror: in.Mirror, FindLinks: in.FindLinks,
 		WithoutUV: in.WithoutUV, Now: in.Now, Timeout: in.Timeout,
 	}
+	if r.Manager == "cargo" && r.Argv0 == "" {
+		r.Argv0 = "rustc" // there is no project
+	}
 	return scratch.Install(ctx, r)
 }
 
