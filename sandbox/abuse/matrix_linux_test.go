@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kintsugi/sandbox/docker/keeper"
 	"kintsugi/sandbox/namespace"
 )
 
@@ -26,6 +27,10 @@ func TestMain(m *testing.M) {
 			os.Exit(ProbeMain(os.Args[2:]))
 		case "__victim":
 			os.Exit(VictimMain(namespace.New(namespace.Options{}), os.Args[2:]))
+		case "__victim_docker":
+			os.Exit(VictimMain(dockerRuntime(os.Args[0]), os.Args[2:]))
+		case keeper.Word:
+			os.Exit(keeper.Main(os.Args[2:]))
 		}
 	}
 	os.Exit(m.Run())

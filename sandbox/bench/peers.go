@@ -30,7 +30,7 @@ var peers = []struct {
 	{"firejail", []string{"firejail", "--quiet", "--noprofile", "--net=none", "--private-tmp", "--"}},
 	{"runsc", []string{"runsc", "--rootless", "--network=none", "do", "--"}},
 	{"docker", []string{"docker", "run", "--rm", "--network=none", "{image}"}},
-	{"podman", []string{"podman", "run", "--rm", "--network=none", "{image}"}},
+	{"podman", []string{"podman", "run", "--rm", "--network=none", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1000:1000", "{image}"}},
 	{"runc", []string{"runc", "run", "--bundle", "{bundle}", "{id}"}},
 	{"crun", []string{"crun", "run", "--bundle", "{bundle}", "{id}"}},
 }
