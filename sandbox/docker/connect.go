@@ -255,6 +255,7 @@ func servePodman(o Options) (*engine, error) {
 	cmd := exec.Command(argv[0], append(argv[1:], "system", "service", "--time=0", host)...)
 	tail := &tail{}
 	cmd.Stderr = tail
+	cmd.Dir = dir // its helpers leave marks where they are
 	dieWithUs(cmd)
 	if err := cmd.Start(); err != nil {
 		_ = os.RemoveAll(dir)
