@@ -27,6 +27,9 @@ type Manifest struct {
 	Name string `toml:"name"`
 	// About are the words that it was made from.
 	About string `toml:"about,omitempty"`
+	// Image is the image that boxes see, such as "python:3.12-slim"; empty: this
+	// machine, or the usual one of an engine.
+	Image string `toml:"image,omitempty"`
 	// Python and Node are versions such as "3.12"; empty: whatever is there.
 	Python string   `toml:"python,omitempty"`
 	Node   string   `toml:"node,omitempty"`
@@ -54,7 +57,9 @@ func (m Manifest) Parts() []Part {
 }
 
 // Empty says that the manifest asks for nothing.
-func (m Manifest) Empty() bool { return len(m.Parts()) == 0 && m.Python == "" && m.Node == "" }
+func (m Manifest) Empty() bool {
+	return len(m.Parts()) == 0 && m.Python == "" && m.Node == "" && m.Image == ""
+}
 
 func (m *Manifest) add(manager, name string) {
 	list := map[string]*[]string{"pip": &m.Pip, "npm": &m.Npm, "apt": &m.Apt}[manager]
@@ -78,6 +83,7 @@ func (m Manifest) Bytes() ([]byte, error) {
 var (
 	nameForm    = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 	versionForm = lazyregexp.New(`^\d{1,3}(\.\d{1,3}){0,2}$`)
+	imageForm   = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9./:@_-]{0,255}$`)
 	packageForm = lazyregexp.New(`^[@A-Za-z0-9][A-Za-z0-9@/._+<>=!~,\[\] -]{0,199}$`)
 )
 
@@ -90,6 +96,9 @@ func (m Manifest) Check() error {
 		if v != "" && !versionForm.MatchString(v) {
 			return fmt.Errorf("environment %s: %q is no version", m.Name, v)
 		}
+	}
+	if m.Image != "" && !imageForm.MatchString(m.Image) {
+		return fmt.Errorf("environment %s: %.80q is no name of an image", m.Name, m.Image)
 	}
 	for _, p := range m.Parts() {
 		for _, name := range p.Packages {

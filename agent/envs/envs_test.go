@@ -143,3 +143,22 @@ func TestAModelIsAskedAboutTheRest(t *testing.T) {
 		t.Errorf("gone: rest %v, %v", rest, err)
 	}
 }
+
+func TestImageOfAnEnvironment(t *testing.T) {
+	t.Parallel()
+	f := Folder{Dir: t.TempDir()}
+	m := Manifest{Name: "lab", Image: "registry.example.test:5000/class/python:3.12"}
+	if m.Empty() {
+		t.Error("an image alone is something to ask for")
+	}
+	if err := f.Save(m); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Load("lab"); err != nil || got.Image != m.Image {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	m.Image = "--rm; true"
+	if err := m.Check(); err == nil || !strings.Contains(err.Error(), "no name of an image") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -150,6 +150,19 @@ func show(out io.Writer, m envs.Manifest) error {
 	return err
 }
 
+// imageOf is the image to use: the one named, or the environment's.
+func imageOf(o boxOptions) (string, error) {
+	if o.image != "" || o.environment == "" {
+		return o.image, nil
+	}
+	folder, err := environments()
+	if err != nil {
+		return "", err
+	}
+	m, err := folder.Load(o.environment)
+	return m.Image, err
+}
+
 // useEnvironment gives the session's boxes what a manifest names, as a step of
 // its own. An empty name does nothing.
 func (s *session) useEnvironment(ctx context.Context, name string) error {

@@ -94,7 +94,11 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if _, err := o.box.ahead(); err != nil {
 		return nil, err
 	}
-	runtime, err := chooseRuntime(ctx, o.box.runtime, o.box.image, o.box.offline)
+	image, err := imageOf(o.box)
+	if err != nil {
+		return nil, err
+	}
+	runtime, err := chooseRuntime(ctx, o.box.runtime, image, o.box.offline)
 	if err != nil {
 		return nil, err
 	}
