@@ -177,3 +177,21 @@ func TestOnlySomePicturesAreKept(t *testing.T) {
 	}
 	r.shows("640×400")
 }
+
+func TestADataFrameInTheOutputIsShownAsATable(t *testing.T) {
+	t.Parallel()
+	for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 40}, {200, 50}} {
+		r := newRig(t, size[0], size[1], demo.Plot())
+		r.press("alt+2", "T")
+		r.shows("a table in the output", "12 rows", "Esc back")
+		r.press("end")
+		r.shows("2.3")
+		r.press("s", "o", "esc")
+		if len(r.want.got) > 0 {
+			t.Errorf("wishes are %q", r.want.got)
+		}
+	}
+	r := newRig(t, 100, 30, demo.Results())
+	r.press("alt+2", "T")
+	r.shows("the output has no table")
+}

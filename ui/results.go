@@ -25,7 +25,20 @@ func resultBindings() []binding {
 	return []binding{
 		{id: "results", keys: []string{"alt+o"}, help: "results: look at what was made, open it, save it", scope: everywhere, do: (*model).openResults, unless: (*model).noResults},
 		{id: "results-pane", keys: []string{"r", "enter"}, help: "results: look at what was made, open it, save it", short: "results", scope: onSandbox, do: (*model).openResults, unless: (*model).noResults},
+		{id: "output-table", keys: []string{"T"}, help: "show the last table of the output as a table", scope: onSandbox, do: (*model).openOutputTable},
 	}
+}
+
+// openOutputTable shows the data frame that a program has printed, whatever
+// its width.
+func (m *model) openOutputTable() tea.Cmd {
+	t := m.sandbox.OutputTable()
+	if t == nil {
+		m.say("the output has no table")
+		return m.animate()
+	}
+	m.open(&viewer{a: event.Artefact{Path: "a table in the output"}, m: m, fixed: &pane.Shot{Table: t}})
+	return nil
 }
 
 func (m *model) noResults() string {
@@ -176,7 +189,8 @@ func (d *prompt) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
 type viewer struct {
 	a     event.Artefact
 	m     *model
-	top   int // first row of a table
+	fixed *pane.Shot // what is shown when it is no file
+	top   int        // first row of a table
 	shown int
 }
 
@@ -191,18 +205,30 @@ func (d *viewer) Size() (int, bool) { return 1 << 16, false }
 
 // Hint implements dialog.
 func (d *viewer) Hint() string {
-	if s := d.shot(); s != nil && s.Table != nil && len(s.Table.Rows) > d.shown {
-		return "Up/Down scroll · o open · s save · Esc back"
+	hint := "o open · s save · Esc back"
+	if d.fixed != nil {
+		hint = "Esc back"
 	}
-	return "o open · s save · Esc back"
+	if s := d.shot(); s != nil && s.Table != nil && len(s.Table.Rows) > d.shown {
+		hint = "Up/Down scroll · " + hint
+	}
+	return hint
 }
 
-func (d *viewer) shot() *pane.Shot { return d.m.gallery.Shot(d.a) }
+func (d *viewer) shot() *pane.Shot {
+	if d.fixed != nil {
+		return d.fixed
+	}
+	return d.m.gallery.Shot(d.a)
+}
 
 // Rows implements dialog.
 func (d *viewer) Rows(l *look.Look, w, h int) []cell.Row {
-	about := cell.Row{cell.S(over(l, themes.Muted), pane.Describe(l, d.a, d.shot()))}
 	s := d.shot()
+	about := cell.Row{cell.S(over(l, themes.Muted), pane.Describe(l, d.a, s))}
+	if d.fixed != nil {
+		about = cell.Row{cell.S(over(l, themes.Muted), look.Plural(len(s.Table.Rows), "row"))}
+	}
 	switch {
 	case s == nil && d.m.gallery.Wants(d.a):
 		return []cell.Row{about, nil, {cell.S(over(l, themes.Muted), "loading …")}}
@@ -248,9 +274,13 @@ func (d *viewer) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
 	case "esc", "q", "enter":
 		return nil, true
 	case "o":
-		return m.openOutside(d.a), false
+		if d.fixed == nil {
+			return m.openOutside(d.a), false
+		}
 	case "s":
-		m.askPath(d.a)
+		if d.fixed == nil {
+			m.askPath(d.a)
+		}
 	case "up", "k":
 		d.top--
 	case "down", "j":

@@ -115,6 +115,34 @@ func TestTmuxStories(t *testing.T) {
 	}
 }
 
+// Inside tmux pictures are half blocks, and nothing is asked that tmux would
+// not pass on.
+func TestTmuxResults(t *testing.T) {
+	t.Parallel()
+	bin := player(t)
+	for _, size := range [][2]int{{60, 15}, {120, 40}} {
+		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
+			t.Parallel()
+			x := newTerminal(t, size[0], size[1])
+			x.keys(bin+" -story results -speed 50", "Enter")
+			x.until("▣ out/model.bin")
+			x.keys("M-o")
+			x.until("Enter look")
+			x.keys("Enter")
+			x.until("640×400")
+			x.until("▀▀▀▀▀▀▀▀▀▀")
+			x.keys("q")
+			x.wait("the list", func() bool { return strings.Contains(x.screen(), "Enter look") })
+			x.keys("j", "j", "Enter")
+			x.until("12 rows")
+			x.keys("q", "q")
+			x.wait("the panes", func() bool { return !strings.Contains(x.screen(), "Enter look") })
+			x.keys("/quit", "Enter")
+			x.clean()
+		})
+	}
+}
+
 func TestTmuxSuspendAndSignals(t *testing.T) {
 	t.Parallel()
 	bin := player(t)

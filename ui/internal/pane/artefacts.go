@@ -3,11 +3,15 @@ package pane
 import (
 	"fmt"
 	"path"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"kintsugi/agent/event"
 	"kintsugi/ui/internal/cell"
 	"kintsugi/ui/internal/look"
 	"kintsugi/ui/internal/scroll"
+	"kintsugi/ui/internal/table"
 )
 
 const (
@@ -200,6 +204,32 @@ func (p *Sandbox) ArtefactAt(y int) (event.Artefact, bool) {
 		}
 	}
 	return event.Artefact{}, false
+}
+
+// maxOutput is how many lines of an output are searched for a table.
+const maxOutput = 200
+
+// OutputTable is the last table that the newest attempt printed, nil when there
+// is none.
+func (p *Sandbox) OutputTable() *table.Table {
+	for i := len(p.sections) - 1; i >= 0; i-- {
+		if p.sections[i].kind == runs {
+			return table.Last(p.sections[i].out.lines().tail(maxOutput))
+		}
+	}
+	return nil
+}
+
+// tail is the text of the last n lines of an output, without colours and
+// without the error stream.
+func (r *ring) tail(n int) string {
+	var b strings.Builder
+	for i := max(r.first, r.end()-n); i < r.end(); i++ {
+		if ln := r.at(i); !ln.stderr {
+			b.WriteString(ansi.Strip(ln.text) + "\n")
+		}
+	}
+	return b.String()
 }
 
 // BaseName is the last part of an artefact's path.

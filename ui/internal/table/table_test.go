@@ -70,6 +70,29 @@ func TestWhatIsNoTable(t *testing.T) {
 	}
 }
 
+func TestTheLastTableOfAnOutputIsFound(t *testing.T) {
+	t.Parallel()
+	series := "day\n1      1.4\n2      2.9\n3     20.3\nName: temp, dtype: float64\n"
+	frame := "reading\n\n   day  temp\n0    1   1.4\n1    2  10.2\n\n[2 rows x 2 columns]\ndone\n"
+	for text, want := range map[string]string{
+		frame:          "   day  temp\n────────────\n0    1   1.4\n1    2  10.2",
+		series:         "day\n─────────\n  1   1.4\n  2   2.9\n  3  20.3",
+		series + frame: "   day  temp\n────────────\n0    1   1.4\n1    2  10.2",
+	} {
+		got := Last(text)
+		if got == nil {
+			t.Errorf("no table in %q", text)
+			continue
+		}
+		if d := drawn(t, got, 40, 0, 9); d != want {
+			t.Errorf("got\n%s\nwant\n%s", d, want)
+		}
+	}
+	if got := Last("Hello there.\nThis is no table,\nonly three lines.\n"); got != nil {
+		t.Errorf("prose became %+v", got)
+	}
+}
+
 func TestTablesAreBounded(t *testing.T) {
 	t.Parallel()
 	wide := strings.TrimSuffix(strings.Repeat("x,", 5000), ",") + "\n"
