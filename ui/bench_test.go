@@ -83,3 +83,21 @@ func BenchmarkOpen(b *testing.B) {
 		_ = r.View()
 	}
 }
+
+// BenchmarkViewPicture is a frame with a picture in it, as half blocks.
+func BenchmarkViewPicture(b *testing.B) {
+	r := benchRig(b, 200, 50, demo.Results())
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = r.View()
+	}
+}
+
+// BenchmarkUpdatePicture is what a message costs while a picture is in view.
+func BenchmarkUpdatePicture(b *testing.B) {
+	r := benchRig(b, 200, 50, demo.Results())
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Update(tickMsg{})
+	}
+}
