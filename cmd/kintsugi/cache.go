@@ -14,6 +14,7 @@ import (
 	"kintsugi/agent"
 	"kintsugi/agent/heal/install"
 	"kintsugi/sandbox/gateway"
+	"kintsugi/sandbox/image"
 )
 
 func newCache() *cobra.Command {
@@ -33,6 +34,8 @@ type cacheReport struct {
 	Layers   []install.Kept `json:"layers"`
 	LayerDir string         `json:"layer_folder"`
 	Programs int            `json:"programs_remembered"`
+	Images   []image.Kept   `json:"images"`
+	ImageDir string         `json:"image_folder"`
 }
 
 func newCacheInfo() *cobra.Command {
@@ -69,7 +72,11 @@ func reportCache() (cacheReport, error) {
 	if r.Packages, err = gateway.CacheInfo(p.packages); err != nil {
 		return r, err
 	}
-	r.Layers, err = install.Store{Dir: p.layers}.List()
+	if r.Layers, err = (install.Store{Dir: p.layers}).List(); err != nil {
+		return r, err
+	}
+	r.ImageDir = p.images
+	r.Images, err = (&image.Store{Dir: p.images}).List()
 	return r, err
 }
 
@@ -93,7 +100,24 @@ func (r cacheReport) print(w io.Writer, names bool, now time.Time) {
 			fmt.Fprintf(w, "  %-6s  %9s  %s (used %s ago)\n", l.Manager, sizeText(l.Bytes), strings.Join(l.Packages, ", "), short(now.Sub(l.Used)))
 		}
 	}
+	r.printImages(w, names)
 	fmt.Fprintf(w, "memory               what %s needed\n", count(r.Programs, "program"))
+}
+
+func (r cacheReport) printImages(w io.Writer, names bool) {
+	if len(r.Images) == 0 {
+		return
+	}
+	var total int64
+	for _, i := range r.Images {
+		total += i.Bytes
+	}
+	fmt.Fprintf(w, "images    %9s  %s (%s; remove the folder to free it)\n", sizeText(total), r.ImageDir, count(len(r.Images), "image"))
+	for _, i := range r.Images {
+		if names {
+			fmt.Fprintf(w, "  %9s  %s %s\n", sizeText(i.Bytes), strings.Join(i.Names, ", "), i.Digest)
+		}
+	}
 }
 
 func count(n int, what string) string {

@@ -30,7 +30,11 @@ type relay struct {
 
 func (r *relay) open(t *testing.T) {
 	t.Helper()
-	l, err := net.Listen("unix", r.path)
+	network := "unix"
+	if !filepath.IsAbs(r.path) {
+		network = "tcp"
+	}
+	l, err := net.Listen(network, r.path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +75,39 @@ func (r *relay) cut() {
 		c.Close()
 	}
 	r.conns = nil
+}
+
+// TestEngineElsewhere reaches the engine over TCP, as one of another machine:
+// the project, its changes and a gateway's connection all go that way.
+func TestEngineElsewhere(t *testing.T) {
+	t.Parallel()
+	needDocker(t)
+	way := &relay{path: "127.0.0.1:0", to: strings.TrimPrefix(dockerHost(), "unix://")}
+	way.open(t)
+	defer way.cut()
+	rt := New(Options{Engine: Docker, Environ: append(os.Environ(), "DOCKER_HOST=tcp://"+way.listener.Addr().String()), Image: testImage, StateDir: t.TempDir()})
+	defer rt.Close()
+	giveImage(t, rt)
+	project, upper := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(project, "a"), []byte("A"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })
+	b, err := rt.Start(context.Background(), sandbox.Spec{
+		Argv: []string{"sh", "-c", "cat a; busybox wget -q -O - http://127.0.0.1:8901/; echo B >b"}, Dir: project, Stdout: &out,
+		Env: sandbox.BaseEnv(os.Environ()), Workspace: sandbox.Workspace{Path: project, Upper: upper, Work: t.TempDir()},
+		Listeners: []sandbox.Listener{{Port: 8901, Serve: func(l net.Listener) { _ = http.Serve(l, page) }}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := b.Wait(); err != nil || r.ExitCode != 0 || out.String() != "Apage" {
+		t.Errorf("got %q, %+v, %v", out.String(), r, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(upper, "b")); err != nil || string(text) != "B\n" {
+		t.Errorf("the change is %q, %v", text, err)
+	}
 }
 
 func TestEngineStopsInTheMiddle(t *testing.T) {

@@ -37,6 +37,9 @@ func TestPins(t *testing.T) {
 			t.Errorf("by digest, without a registry: %+v, %v", got, err)
 		}
 	}
+	if list, err := s.List(); err != nil || len(list) != 2 || list[0].Bytes != 1 {
+		t.Errorf("kept: %+v, %v", list, err)
+	}
 	if got, err := s.Get(context.Background(), ref); err != nil || got.Digest != fresh.Digest {
 		t.Errorf("by name, without a registry: %+v, %v", got, err)
 	}

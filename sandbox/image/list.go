@@ -1,0 +1,61 @@
+package image
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Kept is an unpacked image.
+type Kept struct {
+	Digest string   `json:"digest"`
+	Names  []string `json:"names"`
+	Bytes  int64    `json:"bytes"`
+}
+
+// List tells which images are unpacked, by digest.
+func (s *Store) List() ([]Kept, error) {
+	names := s.names()
+	dirs, err := filepath.Glob(filepath.Join(s.Dir, "roots", "*", "config.json"))
+	var out []Kept
+	for _, file := range dirs {
+		var c config
+		data, err := os.ReadFile(file)
+		if err != nil || json.Unmarshal(data, &c) != nil {
+			continue
+		}
+		out = append(out, Kept{Digest: c.Digest, Names: names[c.Digest], Bytes: sizeOf(filepath.Join(filepath.Dir(file), "tree"))})
+	}
+	slices.SortFunc(out, func(a, b Kept) int { return strings.Compare(a.Digest, b.Digest) })
+	return out, err
+}
+
+// names are the pinned names by digest.
+func (s *Store) names() map[string][]string {
+	out := map[string][]string{}
+	files, _ := filepath.Glob(filepath.Join(s.Dir, "names", "*.json"))
+	for _, file := range files {
+		var p pin
+		if data, err := os.ReadFile(file); err == nil && json.Unmarshal(data, &p) == nil {
+			out[p.Digest] = append(out[p.Digest], p.Name)
+		}
+	}
+	return out
+}
+
+// sizeOf adds up the files of a tree; what cannot be read counts nothing.
+func sizeOf(tree string) int64 {
+	var n int64
+	_ = filepath.WalkDir(tree, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
