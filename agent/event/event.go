@@ -64,6 +64,8 @@ type Session struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`
 	Runtime string `json:"runtime"`
+	// Image is what boxes see, when it is not this machine.
+	Image   string `json:"image,omitempty"`
 	Project string `json:"project"`
 	// Title is a few words for lists and window titles.
 	Title   string `json:"title,omitempty"`

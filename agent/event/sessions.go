@@ -56,6 +56,7 @@ type Summary struct {
 	Title   string // the session's own, or its first task or call
 	Project string
 	Lesson  string
+	Image   string // what boxes saw, when it was not this machine
 	Start   time.Time
 	Last    time.Time // of the last event
 	Events  int64     // number of the last event
@@ -137,6 +138,7 @@ func (sum *Summary) add(e Event) {
 	case Session:
 		sum.Project = b.Project
 		sum.Lesson = first(b.Lesson, sum.Lesson)
+		sum.Image = first(b.Image, sum.Image)
 		sum.Title = first(b.Title, sum.Title)
 	case Task:
 		sum.Title = first(sum.Title, oneLine(b.Text))

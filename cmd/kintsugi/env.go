@@ -150,8 +150,17 @@ func show(out io.Writer, m envs.Manifest) error {
 	return err
 }
 
-// imageOf is the image to use: the one named, or the environment's.
-func imageOf(o boxOptions) (string, error) {
+// imageOf is the image to use: the one named, or the environment's, or the one
+// that the session to go on with had.
+func imageOf(o boxOptions, resume string) (string, error) {
+	if o.image == "" && o.environment == "" && resume != "" {
+		p, err := findPlaces()
+		if err != nil {
+			return "", err
+		}
+		sum, err := findSession(p, []string{resume})
+		return sum.Image, err
+	}
 	if o.image != "" || o.environment == "" {
 		return o.image, nil
 	}

@@ -94,11 +94,10 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if _, err := o.box.ahead(); err != nil {
 		return nil, err
 	}
-	image, err := imageOf(o.box)
-	if err != nil {
+	if o.box.image, err = imageOf(o.box, o.resume); err != nil {
 		return nil, err
 	}
-	runtime, err := chooseRuntime(ctx, o.box.runtime, image, o.box.offline)
+	runtime, err := chooseRuntime(ctx, o.box.runtime, o.box.image, o.box.offline)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +209,7 @@ func loadRules(p places) func() (*heal.Rules, error) {
 
 func (s *session) announce(rt sandbox.Runtime, o sessionOptions) error {
 	s.about = event.Session{
-		Version: event.Version, ID: s.id, Runtime: rt.Name(), Project: s.project.Path, Title: o.title, Lesson: o.lesson,
+		Version: event.Version, ID: s.id, Runtime: rt.Name(), Image: o.box.image, Project: s.project.Path, Title: o.title, Lesson: o.lesson,
 		Resumed: o.resume != "",
 	}
 	_, err := s.log.Append(s.about)
