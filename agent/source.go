@@ -186,7 +186,7 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 		all := m
 		for _, more := range rules.Plan(d.Ecosystem, r.source.own, have, r.source.local, "") {
 			if more.Action == "install" && more.Manager == m.Manager && e.trusted(more.Trust) {
-				all.Packages = union(all.Packages, more.Packages)
+				all.Packages = atVersions(union(all.Packages, more.Packages))
 				all.Verify = union(all.Verify, more.Verify)
 			}
 		}
@@ -200,6 +200,14 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 	}
 	missing := e.absent(ctx, r, d.Ecosystem)
 	return plan(func(module string) bool { return !missing[module] })
+}
+
+// atVersions leaves out the bare names of packages that are there at a version
+// as well ("rand" beside "rand@0.8").
+func atVersions(packages []string) []string {
+	return slices.DeleteFunc(slices.Clone(packages), func(p string) bool {
+		return slices.ContainsFunc(packages, func(o string) bool { return strings.HasPrefix(o, p+"@") })
+	})
 }
 
 // programFile is the program that a call runs, on the host: its file, or the

@@ -44,3 +44,11 @@ func TestSourceFollowsTheProgramsOwnModulesOnly(t *testing.T) {
 		}
 	}
 }
+
+func TestAtVersions(t *testing.T) {
+	t.Parallel()
+	got := atVersions([]string{"rand", "rand@0.8", "serde", "tokio", "tokio@1"})
+	if want := []string{"rand@0.8", "serde", "tokio@1"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -27,6 +27,7 @@ use std::{fmt, collections::HashMap, time};
 use serde::{Deserialize, Serialize};
 pub(crate) use itertools::Itertools;
 extern crate rand;
+use lazy_static::lazy_static;
 #[tokio::main]
 async fn main() {
     let s = "use quoted::Out; a::b";
@@ -34,7 +35,7 @@ async fn main() {
     glaze::fire();
     println!("{}", serde_json::to_string(&HashMap::<u8, u8>::new()).unwrap());
 }`
-	want := []string{"serde", "itertools", "rand", "tokio", "serde_json"}
+	want := []string{"serde", "itertools", "lazy_static", "rand", "tokio", "serde_json"}
 	if d := cmp.Diff(want, RustImports([]byte(src))); d != "" {
 		t.Error(d)
 	}

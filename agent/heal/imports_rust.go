@@ -27,7 +27,7 @@ func RustImports(src []byte) []string {
 	uses := rustUse.FindAllStringSubmatch(text, -1)
 	for _, m := range uses {
 		for _, w := range rustWord.FindAllStringSubmatch(m[2], -1) {
-			own[w[0]] = true
+			own[w[0]] = own[w[0]] || w[0] != m[1] // a crate may give its name to what it brings
 		}
 	}
 	var out []string

@@ -137,7 +137,9 @@ func partOf(l install.Layer, reason func(string) Reason) (p Part, skipped []stri
 			if why := reason(l.Manager + " " + key(l.Manager, asked)); p.Packages[i].Evidence == "" {
 				p.Packages[i].Evidence, p.Packages[i].Rule = why.Evidence, why.Rule
 			}
-			p.Asked = append(p.Asked, loosened(l.Manager, asked))
+			if name := loosened(l.Manager, asked); !slices.Contains(p.Asked, name) {
+				p.Asked = append(p.Asked, name)
+			}
 		} else {
 			skipped = append(skipped, asked+" (no file of it was fetched)")
 		}

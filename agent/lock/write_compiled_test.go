@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"kintsugi/agent/heal/install"
 )
 
 func goPart() Part {
@@ -81,5 +83,22 @@ func TestCargoTOML(t *testing.T) {
 		if again := CargoTOML(got, "My_pot.rs", p); again != got {
 			t.Errorf("%s: a second time it is\n%s", name, again)
 		}
+	}
+}
+
+// TestAVersionIsNoSecondPackage: what was asked for twice, once at a version,
+// is one dependency.
+func TestAVersionIsNoSecondPackage(t *testing.T) {
+	t.Parallel()
+	l := install.Layer{
+		Manager: "cargo", Packages: []string{"rand", "rand@0.8"},
+		Artefacts: []install.Artefact{{Ecosystem: "cargo", Name: "rand", Version: "0.8.6", File: "rand-0.8.6.crate", Hash: "sha256:" + hex("1", 64)}},
+	}
+	part, skipped := partOf(l, func(string) Reason { return Reason{} })
+	if len(skipped) > 0 {
+		t.Errorf("left out: %v", skipped)
+	}
+	if d := cmp.Diff([]string{"rand@0.8.6"}, part.Exact()); d != "" {
+		t.Error(d)
 	}
 }

@@ -173,7 +173,7 @@ func (in *Installer) runCargo(ctx context.Context, r Request, p crateProject, b 
 		}
 		step := spec
 		step.Mounts = slices.Clone(spec.Mounts)
-		step.Argv = append(argv, "--manifest-path", manifest)
+		step.Argv = slices.Concat(argv, []string{"--manifest-path", manifest})
 		if err := in.connect(ctx, r, &step, filepath.Join(b.dir, "gateway"), got); err != nil {
 			return err
 		}
@@ -198,7 +198,10 @@ func addition(packages, have []string) []string {
 	argv := []string{"cargo", "add"}
 	var features []string
 	for _, p := range packages {
-		head, version, _ := strings.Cut(p, "@")
+		head, version, exact := strings.Cut(p, "@")
+		if !exact && slices.ContainsFunc(packages, func(o string) bool { return strings.HasPrefix(o, p+"@") }) {
+			continue // it is asked for at a version as well
+		}
 		name, list, _ := strings.Cut(strings.TrimSuffix(head, "]"), "[")
 		if slices.ContainsFunc(have, func(h string) bool { return underscored(h) == underscored(name) }) {
 			continue

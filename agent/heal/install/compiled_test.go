@@ -165,8 +165,8 @@ func TestCargoRunsNothingOfTheProject(t *testing.T) {
 func TestAddition(t *testing.T) {
 	t.Parallel()
 	have := []string{"serde-json"}
-	got := addition([]string{"tokio[full]", "serde_json", "rand", "clap[derive]@4.5.1"}, have)
-	want := []string{"cargo", "add", "tokio", "rand", "clap@=4.5.1", "--features", "tokio/full,clap/derive"}
+	got := addition([]string{"tokio[full]", "serde_json", "rand", "rand@0.8", "clap[derive]@4.5.1"}, have)
+	want := []string{"cargo", "add", "tokio", "rand@=0.8", "clap@=4.5.1", "--features", "tokio/full,clap/derive"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
