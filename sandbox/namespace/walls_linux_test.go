@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"kintsugi/sandbox"
 )
@@ -241,4 +244,26 @@ func TestToolsBelowTheHome(t *testing.T) {
 	if o.out != want || o.ExitCode == 0 {
 		t.Fatalf("exit %d, saw:\n%s\nwant:\n%s", o.ExitCode, o.out, want)
 	}
+}
+
+// TestNoRealTimePriority starts boxes from a workbench with real-time priority:
+// their programs must not have it.
+func TestNoRealTimePriority(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may have real-time priority")
+	}
+	t.Parallel()
+	r := newRuntime(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := policy(unix.SCHED_RR, 1); err != nil {
+		t.Skipf("no real-time priority is to be had here: %v", err)
+	}
+	defer policy(unix.SCHED_NORMAL, 0)
+	shell(t, r, "cut -d' ' -f41 /proc/self/stat", "0\n")
+}
+
+// policy sets how the calling thread, and what it starts, is scheduled.
+func policy(policy, priority uint32) error {
+	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: policy, Priority: priority}, 0)
 }
