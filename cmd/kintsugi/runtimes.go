@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	goruntime "runtime"
 	"strings"
 
 	"kintsugi/sandbox"
@@ -62,6 +63,9 @@ func chooseRuntime(ctx context.Context, name, image string, offline bool) (sandb
 			return imageRuntime(ctx, image, offline)
 		}
 		if a.OK {
+			if len(why) > 0 && goruntime.GOOS == "linux" {
+				tellProgress(rt.Name() + " makes the boxes, since others do not work here (" + strings.Join(why, "; ") + ")")
+			}
 			return rt, nil
 		}
 		closeRuntime(rt)
