@@ -116,15 +116,23 @@ func newBench() *cobra.Command {
 	var o bench.Options
 	var asJSON bool
 	var image string
+	var without []string
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast boxes start, next to the other sandboxes of this machine",
-		Args:  cobra.NoArgs,
+		Long: `Lets Kintsugi's boxes and the other sandboxes of this machine run a program in
+turns, and prints how long they take to its first byte and to its end. Only the
+ratios of one run mean anything.
+
+An engine is slow to take its containers away and slows whoever comes next;
+--without leaves it out.`,
+		Example: "  kintsugi sandbox bench --without docker,podman,runc",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if isTerminal(os.Stderr) {
 				o.Progress = func(done, total int) { fmt.Fprintf(os.Stderr, "\r%d of %d rounds ", done, total) }
 			}
-			res, err := benchmark(cmd.Context(), o, image)
+			res, err := benchmark(cmd.Context(), o, image, without)
 			if isTerminal(os.Stderr) {
 				fmt.Fprint(os.Stderr, "\r\x1b[K")
 			}
@@ -141,12 +149,13 @@ func newBench() *cobra.Command {
 	cmd.Flags().IntVar(&o.Rounds, "rounds", 60, "runs of each sandbox at each level")
 	cmd.Flags().IntSliceVar(&o.Concurrent, "at-once", []int{1, 8, 32}, "how many boxes start at the same time")
 	cmd.Flags().StringVar(&image, "image", "", "the image that engines use (default: the first that each has)")
+	cmd.Flags().StringSliceVar(&without, "without", nil, "sandboxes and engines to leave out")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	return cmd
 }
 
 // benchmark lets our runtimes and the machine's others take turns.
-func benchmark(ctx context.Context, o bench.Options, image string) (bench.Result, error) {
+func benchmark(ctx context.Context, o bench.Options, image string, without []string) (bench.Result, error) {
 	dir, err := os.MkdirTemp("", "kintsugi-bench-*")
 	if err != nil {
 		return bench.Result{}, err
@@ -157,6 +166,9 @@ func benchmark(ctx context.Context, o bench.Options, image string) (bench.Result
 	for _, rt := range runtimes(image) {
 		defer closeRuntime(rt)
 		name := "kintsugi " + rt.Name()
+		if slices.Contains(without, rt.Name()) {
+			continue
+		}
 		if a := rt.Probe(ctx); !a.OK {
 			absent = append(absent, bench.Absent{Name: name, Why: a.Reason})
 			continue
@@ -177,7 +189,7 @@ func benchmark(ctx context.Context, o bench.Options, image string) (bench.Result
 		}
 		list = append(list, own...)
 	}
-	peers, missing := bench.Peers(ctx, dir, image)
+	peers, missing := bench.Peers(ctx, dir, image, without)
 	res, err := bench.Run(ctx, append(list, peers...), o)
 	res.Absent = slices.Concat(absent, missing)
 	return res, err

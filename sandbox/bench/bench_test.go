@@ -53,7 +53,7 @@ func TestRunTakesTurnsAndReportsFailures(t *testing.T) {
 
 func TestPeersNameEveryAbsence(t *testing.T) {
 	t.Parallel()
-	found, absent := Peers(context.Background(), t.TempDir(), "")
+	found, absent := Peers(context.Background(), t.TempDir(), "", nil)
 	if len(found)+len(absent) != len(peers) {
 		t.Fatalf("%d found and %d absent of %d", len(found), len(absent), len(peers))
 	}

@@ -37,10 +37,14 @@ var peers = []struct {
 
 // Peers finds the other sandboxes of this machine. dir is for the files that
 // some of them need, image is for engines; empty: the first that each has.
-func Peers(ctx context.Context, dir, image string) ([]Contestant, []Absent) {
+func Peers(ctx context.Context, dir, image string, without []string) ([]Contestant, []Absent) {
 	var found []Contestant
 	var absent []Absent
 	for _, p := range peers {
+		if slices.Contains(without, p.name) {
+			absent = append(absent, Absent{p.name, "not wanted"})
+			continue
+		}
 		c, why := peer(ctx, p.name, p.argv, dir, image)
 		if why != "" {
 			absent = append(absent, Absent{p.name, why})

@@ -43,16 +43,16 @@ func (r Result) WriteTable(w io.Writer) {
 		user = "root"
 	}
 	fmt.Fprintf(w, "%s, kernel %s, %d cores (%s), as %s\n\n", r.Host.System, r.Host.Kernel, r.Host.Cores, r.Host.CPU, user)
-	fmt.Fprintf(w, "%-18s %7s %5s  %26s  %26s  %7s\n", "", "at once", "runs", "first byte p50/p95/p99 ms", "whole run p50/p95/p99 ms", "× bwrap")
+	fmt.Fprintf(w, "%-20s %7s %5s  %26s  %26s  %7s\n", "", "at once", "runs", "first byte p50/p95/p99 ms", "whole run p50/p95/p99 ms", "× bwrap")
 	for _, row := range r.Rows {
 		if row.Error != "" && row.Runs == 0 {
-			fmt.Fprintf(w, "%-18s %7d %5d  %s\n", row.Name, row.Concurrent, row.Runs, row.Error)
+			fmt.Fprintf(w, "%-20s %7d %5d  %s\n", row.Name, row.Concurrent, row.Runs, row.Error)
 			continue
 		}
-		fmt.Fprintf(w, "%-18s %7d %5d  %26s  %26s  %7s\n", row.Name, row.Concurrent, row.Runs, row.FirstByte, row.Whole, r.ratio(row))
+		fmt.Fprintf(w, "%-20s %7d %5d  %26s  %26s  %7s\n", row.Name, row.Concurrent, row.Runs, row.FirstByte, row.Whole, r.ratio(row))
 	}
 	for _, a := range r.Absent {
-		fmt.Fprintf(w, "%-18s left out: %s\n", a.Name, a.Why)
+		fmt.Fprintf(w, "%-20s left out: %s\n", a.Name, a.Why)
 	}
 }
 
