@@ -372,7 +372,7 @@ func note(l *look.Look, n event.Note, w int) []cell.Row {
 		rows = append(rows, append(cell.Row{cell.S(face.Style, mark)}, r...))
 	}
 	if n.Command != "" {
-		for _, r := range cell.Wrap([]cell.Span{cell.S(l.Code, n.Command)}, max(w-4, 1)) {
+		for _, r := range cell.WrapCode(cell.S(l.Code, n.Command), max(w-4, 1)) {
 			rows = append(rows, append(cell.Row{cell.S(l.Faint, "  "+l.Glyphs.V+" ")}, r...))
 		}
 	}
