@@ -143,7 +143,10 @@ func Run(ctx context.Context, o Options) error {
 	}
 	hung, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
-	final, err := tea.NewProgram(&guard{m: m, log: o.Log}, o.program(hung)...).Run()
+	beats := &pulse{}
+	beats.program = tea.NewProgram(&guard{m: m, log: o.Log}, o.program(hung, beats)...)
+	final, err := beats.program.Run()
+	beats.end()
 	if g, ok := final.(*guard); ok && g.crash != nil {
 		return g.crash
 	}
@@ -176,15 +179,16 @@ func (o Options) complete() Options {
 	return o
 }
 
-// framesPerSecond is how often the terminal is written to at most: a key waits
-// for half a frame on average.
-const framesPerSecond = 80
-
 // program are the options of the terminal library.
-func (o Options) program(ctx context.Context) []tea.ProgramOption {
+func (o Options) program(ctx context.Context, beats *pulse) []tea.ProgramOption {
+	calm := newCalm(o.Clock)
+	filter := func(m tea.Model, msg tea.Msg) tea.Msg {
+		beats.beat()
+		return calm.filter(m, msg)
+	}
 	opts := []tea.ProgramOption{
 		tea.WithContext(ctx), tea.WithEnvironment(o.Env), tea.WithOutput(o.Output),
-		tea.WithColorProfile(o.Profile), tea.WithFilter(newCalm(o.Clock).filter), tea.WithFPS(framesPerSecond),
+		tea.WithColorProfile(o.Profile), tea.WithFilter(filter), tea.WithFPS(framesPerSecond),
 	}
 	if o.Input != nil {
 		opts = append(opts, tea.WithInput(o.Input))
