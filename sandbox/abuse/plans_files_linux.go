@@ -20,7 +20,7 @@ func filePlans() map[string]plan {
 	return map[string]plan{
 		"host-paths":   {setup: (*trial).plantSecret},
 		"chroot":       {setup: plantFile},
-		"copies":       {setup: (*trial).plantSecret},
+		"copies":       {setup: (*trial).plantSecret, limits: sandbox.Limits{Memory: 1 << 30}}, // it copies its own program, twice, into memory
 		"leaked-files": {setup: leakFiles},
 		"file-handle":  {setup: takeHandle},
 		"own-program":  {setup: hashProgram, judge: sameProgram},
