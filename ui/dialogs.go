@@ -203,23 +203,33 @@ func (d *reader) Rows(l *look.Look, w, h int) []cell.Row {
 	return rows[d.top:min(d.top+h, len(rows))]
 }
 
+// paged is the first line to show after a key, where shown lines were seen from
+// top on. Whoever draws them keeps it within the text.
+func paged(key string, top, shown int) int {
+	switch key {
+	case "up", "k":
+		return top - 1
+	case "down", "j":
+		return top + 1
+	case "pgup", "b":
+		return top - max(shown-1, 1)
+	case "pgdown", "space":
+		return top + max(shown-1, 1)
+	case "home", "g":
+		return 0
+	case "end", "G":
+		return 1 << 20
+	}
+	return top
+}
+
 // Key implements dialog.
 func (d *reader) Key(_ *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
-	switch msg.String() {
+	switch key := msg.String(); key {
 	case "esc", "q", "enter", "?", "f1":
 		return nil, true
-	case "up", "k":
-		d.top--
-	case "down", "j":
-		d.top++
-	case "pgup", "b":
-		d.top -= max(d.shown-1, 1)
-	case "pgdown", "space":
-		d.top += max(d.shown-1, 1)
-	case "home", "g":
-		d.top = 0
-	case "end", "G":
-		d.top = d.size
+	default:
+		d.top = paged(key, d.top, d.shown)
 	}
 	return nil, false
 }

@@ -270,7 +270,7 @@ func (d *viewer) Shown(_ *model, r rect) []pane.Shown {
 
 // Key implements dialog.
 func (d *viewer) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
-	switch msg.String() {
+	switch key := msg.String(); key {
 	case "esc", "q", "enter":
 		return nil, true
 	case "o":
@@ -281,18 +281,8 @@ func (d *viewer) Key(m *model, msg tea.KeyPressMsg) (tea.Cmd, bool) {
 		if d.fixed == nil {
 			m.askPath(d.a)
 		}
-	case "up", "k":
-		d.top--
-	case "down", "j":
-		d.top++
-	case "pgup", "b":
-		d.top -= max(d.shown-1, 1)
-	case "pgdown", "space":
-		d.top += max(d.shown-1, 1)
-	case "home", "g":
-		d.top = 0
-	case "end", "G":
-		d.top = 1 << 20
+	default:
+		d.top = paged(key, d.top, d.shown)
 	}
 	return nil, false
 }

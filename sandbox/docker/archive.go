@@ -85,25 +85,13 @@ func addTree(w *tar.Writer, tree string) error {
 // addFile writes one file as root's, readable, and executable by all if by
 // anyone.
 func addFile(w *tar.Writer, name, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	mode := int64(info.Mode().Perm() | 0o444)
-	if mode&0o111 != 0 {
-		mode |= 0o111
-	}
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: info.Size(), ModTime: info.ModTime(), Format: tar.FormatPAX}
-	if err := w.WriteHeader(h); err != nil {
-		return err
-	}
-	_, err = io.CopyN(w, f, info.Size())
-	return err
+	return sendFile(w, path, func(info fs.FileInfo) *tar.Header {
+		mode := int64(info.Mode().Perm() | 0o444)
+		if mode&0o111 != 0 {
+			mode |= 0o111
+		}
+		return &tar.Header{Name: name, Mode: mode, ModTime: info.ModTime(), Format: tar.FormatPAX}
+	})
 }
 
 // addKeeper writes the keeper.
@@ -114,19 +102,7 @@ func addKeeper(w *tar.Writer, path string) error {
 }
 
 func addProgram(w *tar.Writer, name, path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o555, Size: info.Size(), ModTime: time.Unix(0, 0)}
-	if err := w.WriteHeader(h); err != nil {
-		return err
-	}
-	_, err = io.CopyN(w, f, info.Size())
-	return err
+	return sendFile(w, path, func(fs.FileInfo) *tar.Header {
+		return &tar.Header{Name: name, Mode: 0o555, ModTime: time.Unix(0, 0)}
+	})
 }

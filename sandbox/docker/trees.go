@@ -22,12 +22,16 @@ func (s *source) send(to io.Writer) error {
 		err = s.sendDir(w, ".")
 	}
 	for name, file := range s.files {
-		err = errors.Join(err, sendFile(w, name, file))
+		err = errors.Join(err, sendFile(w, file, func(info fs.FileInfo) *tar.Header {
+			return header(name, uint32(info.Mode().Perm()), info.ModTime())
+		}))
 	}
 	return errors.Join(err, w.Close())
 }
 
-func sendFile(w *tar.Writer, name, file string) error {
+// sendFile writes a file of this machine under the header that describe makes
+// of it.
+func sendFile(w *tar.Writer, file string, describe func(fs.FileInfo) *tar.Header) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return err
@@ -37,7 +41,7 @@ func sendFile(w *tar.Writer, name, file string) error {
 	if err != nil {
 		return err
 	}
-	return sendContent(w, header(name, uint32(info.Mode().Perm()), info.ModTime()), f, info.Size())
+	return sendContent(w, describe(info), f, info.Size())
 }
 
 func header(name string, mode uint32, modified time.Time) *tar.Header {

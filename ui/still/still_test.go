@@ -12,6 +12,7 @@ import (
 
 	"kintsugi/agent/event"
 	"kintsugi/themes"
+	"kintsugi/ui"
 	"kintsugi/ui/internal/demo"
 )
 
@@ -47,7 +48,7 @@ func words(t *testing.T, svg []byte) string {
 func TestFrameHasItsSizeAndLeavesTheStateAlone(t *testing.T) {
 	t.Parallel()
 	s := event.Fold(demo.Events(demo.Plot()))
-	first := Frame(s, 120, 40, theme(t, themes.Dark))
+	first := frame(s, 120, 40, theme(t, themes.Dark))
 	rows := strings.Split(first, "\n")
 	if len(rows) != 40 {
 		t.Fatalf("%d rows", len(rows))
@@ -57,7 +58,7 @@ func TestFrameHasItsSizeAndLeavesTheStateAlone(t *testing.T) {
 			t.Errorf("a row of %d cells: %q", w, ansi.Strip(row))
 		}
 	}
-	if again := Frame(s, 120, 40, theme(t, themes.Dark)); again != first {
+	if again := frame(s, 120, 40, theme(t, themes.Dark)); again != first {
 		t.Error("the second frame of a state is another")
 	}
 	if !strings.Contains(ansi.Strip(first), "━━━╸ mended ╺━") {
@@ -68,7 +69,7 @@ func TestFrameHasItsSizeAndLeavesTheStateAlone(t *testing.T) {
 func TestMomentMeasuresWhatRuns(t *testing.T) {
 	t.Parallel()
 	s := event.Fold(demo.Events(demo.Running()))
-	frame := ansi.Strip(Moment(s, 120, 40, theme(t, themes.Dark), s.Now.Add(7*time.Second)))
+	frame := ansi.Strip(frameAt(s, 120, 40, theme(t, themes.Dark), s.Now.Add(7*time.Second)))
 	if !strings.Contains(frame, "mending      7.7 s") {
 		t.Errorf("the remedy does not run on:\n%s", frame)
 	}
@@ -79,7 +80,7 @@ func TestPicturesInEveryTheme(t *testing.T) {
 	plot, hard := event.Fold(demo.Events(demo.Plot())), event.Fold(demo.Events(demo.Hard()))
 	for _, name := range themes.List(nil) {
 		th := theme(t, name)
-		svg := SVG(Frame(plot, 100, 20, th), th, "a <title> & more")
+		svg := SVG(frame(plot, 100, 20, th), th, "a <title> & more")
 		text := words(t, svg)
 		for _, want := range []string{"pandas", "mended", "a <title> & more", "Timeline"} {
 			if !strings.Contains(text, want) {
@@ -91,7 +92,7 @@ func TestPicturesInEveryTheme(t *testing.T) {
 		}
 	}
 	th := theme(t, themes.Light)
-	words(t, SVG(Frame(hard, 100, 30, th), th, ""))
+	words(t, SVG(frame(hard, 100, 30, th), th, ""))
 }
 
 // What is not where it belongs is seen at once in a picture: each word of a
@@ -124,4 +125,11 @@ func TestColoursOfATerminal(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", row[i].text, row[i].style, want)
 		}
 	}
+}
+
+// frame is the screen of a state at its last event.
+func frame(s *event.State, w, h int, t themes.Theme) string { return frameAt(s, w, h, t, s.Now) }
+
+func frameAt(s *event.State, w, h int, t themes.Theme, now time.Time) string {
+	return ui.Still(s, ui.StillOptions{Width: w, Height: h, Theme: t, Now: now})
 }

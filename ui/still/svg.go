@@ -1,3 +1,5 @@
+// Package still draws the text of a screen, with its colours, as a picture. It
+// needs no terminal and reads nothing.
 package still
 
 import (
