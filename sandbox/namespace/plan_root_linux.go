@@ -199,7 +199,9 @@ func (p *plan) setattr(target string, a *unix.MountAttr) {
 }
 
 // overlayOptions opens the directories of an overlay and returns what mount
-// takes for it.
+// takes for it. An overlay with an upper directory is volatile: without that
+// its end has the kernel write out all of the host's file system. What is to
+// outlast a loss of power is written out by who keeps it.
 func (p *plan) overlayOptions(part *part) string {
 	var lower []string
 	for _, t := range part.lower {
@@ -221,8 +223,10 @@ func (p *plan) overlayOptions(part *part) string {
 		options += ",upperdir=" + p.numbered(parent+part.upper) + ",workdir=" + p.numbered(parent+part.work)
 	case part.upper != "":
 		options += ",upperdir=" + p.numbered(part.upper) + ",workdir=" + p.numbered(part.work)
+	default:
+		return options
 	}
-	return options
+	return options + ",volatile"
 }
 
 // numbered opens a directory under a number that is known beforehand, and

@@ -1,6 +1,8 @@
 package namespace
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -22,9 +24,11 @@ func (v *view) works() []workDir {
 	return out
 }
 
-// makeWorks makes those that are the box's own.
+// makeWorks makes those that are the box's own, and clears what a killed box
+// left: the kernel mounts no overlay over it.
 func makeWorks(works []workDir) error {
 	for _, w := range works {
+		w.clear()
 		if w.own {
 			if err := os.MkdirAll(w.path, 0o755); err != nil {
 				return err
@@ -34,18 +38,26 @@ func makeWorks(works []workDir) error {
 	return nil
 }
 
-// clearWorks empties the directories, in which the kernel leaves one that
-// nobody may enter, and removes those that were the box's own.
+// clearWorks empties the directories and removes those that were the box's own.
 func clearWorks(works []workDir) {
 	for _, w := range works {
-		inner := filepath.Join(w.path, "work")
-		if os.Remove(inner) != nil {
-			_ = os.Chmod(inner, 0o700)
-			os.RemoveAll(inner)
-		}
+		w.clear()
 		if w.own {
 			os.Remove(w.path)
 			os.Remove(filepath.Dir(w.path)) // when it was the last one
 		}
 	}
+}
+
+// clear empties the directory, in which the kernel leaves directories that
+// nobody may enter: one, and in it those of a volatile overlay's mark.
+func (w workDir) clear() {
+	inner := filepath.Join(w.path, "work")
+	if err := os.Remove(inner); err == nil || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	for _, d := range []string{"", "incompat", "incompat/volatile"} {
+		_ = os.Chmod(filepath.Join(inner, d), 0o700)
+	}
+	os.RemoveAll(inner)
 }

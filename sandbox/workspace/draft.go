@@ -116,6 +116,9 @@ func (s *Store) Commit(d *Draft) (Checkpoint, error) {
 	if err := s.trash.throw(d.Work); err != nil {
 		return Checkpoint{}, fmt.Errorf("commit: %w", err)
 	}
+	if err := s.writeOut(d.Upper); err != nil {
+		return Checkpoint{}, fmt.Errorf("commit: %w", err)
+	}
 	c, err := s.adopt(d)
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("commit: %w", err)

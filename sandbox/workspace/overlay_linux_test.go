@@ -29,7 +29,7 @@ func inOverlay(t *testing.T, project string, d *Draft, script string) {
 	lower := strings.Join(append(append([]string{}, d.Lower...), project), ":")
 	mnt := t.TempDir()
 	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-ec", `
-		mount -t overlay overlay -o "userxattr,lowerdir=$LOWER,upperdir=$UPPER,workdir=$WORK" "$MNT"
+		mount -t overlay overlay -o "userxattr,volatile,lowerdir=$LOWER,upperdir=$UPPER,workdir=$WORK" "$MNT"
 		cd "$MNT"
 		`+script)
 	cmd.Env = append(os.Environ(), "LOWER="+lower, "UPPER="+d.Upper, "WORK="+d.Work, "MNT="+mnt)
