@@ -35,6 +35,10 @@ type Log struct {
 	closed bool
 	flush  func() error  // syncs the file
 	wake   chan struct{} // closed when there is more to read; nil: nobody waits
+
+	disk   sync.Mutex // held while the file is synced
+	saved  int64      // the last event that is on the disk
+	unsaid error      // of a sync in the background, for the next that waits
 }
 
 // Create makes a log in dir, which may exist but may not hold a log. A nil now
@@ -125,8 +129,9 @@ func (l *Log) Seq() int64 {
 }
 
 // Append writes one event in one write, after it is numbered and timed. The
-// events that end a step, make a checkpoint or end the session are also synced
-// to the disk. On an error the log is as before.
+// events that make a checkpoint or end the session are also synced to the
+// disk; a sync begins when a step ends, and what goes wrong with it is told by
+// the next one. On an error the log is as before.
 //
 // body is one of the types of this package, by value.
 func (l *Log) Append(body Body) (Event, error) {
@@ -135,7 +140,9 @@ func (l *Log) Append(body Body) (Event, error) {
 		return Event{}, err
 	}
 	switch e.Body.(type) {
-	case StepEnd, Checkpoint, End:
+	case StepEnd:
+		go l.save()
+	case Checkpoint, End:
 		err = l.Sync()
 	}
 	return e, err
@@ -204,21 +211,41 @@ func (l *Log) signal() {
 
 // Sync makes sure that all events appended so far survive a power cut.
 func (l *Log) Sync() error {
-	if err := l.flush(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return fmt.Errorf("the session log cannot be saved (%w)", cause(err))
+	l.save()
+	l.disk.Lock()
+	defer l.disk.Unlock()
+	err := l.unsaid
+	l.unsaid = nil
+	return err
+}
+
+// save syncs the file unless it was since the last event.
+func (l *Log) save() {
+	l.disk.Lock()
+	defer l.disk.Unlock()
+	seq := l.Seq()
+	if seq == l.saved {
+		return
 	}
-	return nil
+	if err := l.flush(); err != nil {
+		l.unsaid = fmt.Errorf("the session log cannot be saved (%w)", cause(err))
+		return
+	}
+	l.saved = seq
 }
 
 // Close ends the log. Followers get what is left and end.
 func (l *Log) Close() error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	closed := l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if closed {
 		return nil
 	}
-	l.closed = true
-	err := errors.Join(l.file.Sync(), l.file.Close())
+	err := errors.Join(l.Sync(), l.file.Close())
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.signal()
 	return errors.Join(err, l.lock.Close())
 }
