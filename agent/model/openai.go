@@ -1,8 +1,6 @@
 package model
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,10 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 )
 
 // OpenAI is a server that speaks OpenAI's chat completions: llama.cpp, LM
@@ -21,7 +15,8 @@ import (
 // refuses is left out from then on.
 type OpenAI struct {
 	server
-	client openai.Client
+	client *http.Client
+	key    string
 
 	mu   sync.Mutex
 	caps map[string]Caps
@@ -42,8 +37,8 @@ func NewOpenAI(base, key string, client *http.Client) *OpenAI {
 	base = strings.TrimRight(base, "/")
 	return &OpenAI{
 		server: server{kind: "OpenAI-compatible", host: base, setting: "OPENAI_BASE_URL"},
-		client: openai.NewClient(option.WithBaseURL(base+"/"), option.WithAPIKey(key), option.WithHTTPClient(client), option.WithMaxRetries(0), option.WithMiddleware(plainErrors)),
-		caps:   map[string]Caps{}, lacks: map[string]bool{},
+		client: client, key: key,
+		caps: map[string]Caps{}, lacks: map[string]bool{},
 	}
 }
 
@@ -55,6 +50,7 @@ func (o *OpenAI) Host() string { return o.host }
 
 // listed is what servers say of a model in their list, each in its own words.
 type listed struct {
+	ID            string
 	MaxModelLen   int `json:"max_model_len"`      // vLLM
 	ContextLength int `json:"context_length"`     // several clouds
 	Loaded        int `json:"max_context_length"` // LM Studio
@@ -76,33 +72,38 @@ func (l listed) context() int {
 
 // Models implements Provider.
 func (o *OpenAI) Models(ctx context.Context) ([]Info, error) {
-	page, err := o.client.Models.List(ctx)
+	resp, err := o.ask(ctx, "/models", nil)
 	if err != nil {
 		return nil, o.explain(ctx, "", err)
 	}
+	defer resp.Body.Close()
+	var page struct{ Data []json.RawMessage }
+	if err := json.NewDecoder(io.LimitReader(resp.Body, listMost)).Decode(&page); err != nil {
+		return nil, o.explain(ctx, "", err)
+	}
 	var out []Info
-	for _, m := range page.Data {
+	for _, raw := range page.Data {
+		var m listed
+		_ = json.Unmarshal(raw, &m) // what is of another type is not known
 		out = append(out, Info{Name: m.ID})
-		o.learn(m.ID, m.RawJSON())
+		o.learn(m)
 	}
 	return out, nil
 }
 
 // learn keeps what the list says of a model. Most servers say little: tools are
 // then taken for granted until a request with tools is refused.
-func (o *OpenAI) learn(name, raw string) {
-	var l listed
-	_ = json.Unmarshal([]byte(raw), &l)
+func (o *OpenAI) learn(l listed) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.caps[name]; known {
+	if _, known := o.caps[l.ID]; known {
 		return
 	}
 	caps := Caps{Tools: true, Fixed: true, Context: l.context()}
 	if len(l.Parameters) > 0 {
 		caps.Tools = strings.Contains(strings.Join(l.Parameters, " "), "tools")
 	}
-	o.caps[name] = caps
+	o.caps[l.ID] = caps
 }
 
 // Capabilities implements Provider.
@@ -138,43 +139,16 @@ func (o *OpenAI) explain(ctx context.Context, model string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var status *openai.Error
-	var inside *ssestream.StreamError
+	var said *refusal
 	switch {
-	case errors.As(err, &status):
-		if status.StatusCode == http.StatusUnauthorized || status.StatusCode == http.StatusForbidden {
-			return &Error{Kind: Refused, Text: o.host + " does not accept the key; set OPENAI_API_KEY", Err: err}
-		}
-		return o.explainStatus(model, status.StatusCode, status.Message, err)
-	case errors.As(err, &inside):
-		return o.explainText(model, strings.TrimPrefix(inside.Message, "received error while streaming: "), err)
+	case !errors.As(err, &said):
+		return o.explainWire(model, err)
+	case said.status == 0:
+		return o.explainText(model, said.message, err)
+	case said.status == http.StatusUnauthorized || said.status == http.StatusForbidden:
+		return &Error{Kind: Refused, Text: o.host + " does not accept the key; set OPENAI_API_KEY", Err: err}
 	}
-	return o.explainWire(model, err)
-}
-
-// errorMost bounds what is read of an error, in bytes.
-const errorMost = 64 << 10
-
-// plainErrors gives errors the shape that the client reads: some servers write
-// {"error":"text"}, or no JSON at all.
-func plainErrors(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	resp, err := next(r)
-	if err != nil || resp.StatusCode < 400 {
-		return resp, err
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, errorMost))
-	if err != nil {
-		return resp, err
-	}
-	_ = resp.Body.Close()
-	var shaped struct{ Error struct{ Message string } }
-	if json.Unmarshal(body, &shaped) != nil || shaped.Error.Message == "" {
-		var text struct{ Error, Message, Detail string }
-		_ = json.Unmarshal(body, &text)
-		body, err = json.Marshal(map[string]any{"error": map[string]any{"message": cmp.Or(text.Error, text.Message, text.Detail, string(body))}})
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, err
+	return o.explainStatus(model, said.status, said.message, err)
 }
 
 var _ Provider = (*OpenAI)(nil)

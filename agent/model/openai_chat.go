@@ -11,9 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 )
 
 // optional are the parts of a request that some servers refuse, by the words
@@ -44,11 +41,11 @@ func (o *OpenAI) Chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 // refused notes which optional part of the request the server does not take;
 // true means that the request can be made without it.
 func (o *OpenAI) refused(model string, err error) bool {
-	var status *openai.Error
-	if !errors.As(err, &status) || status.StatusCode/100 != 4 && status.StatusCode != http.StatusInternalServerError {
+	var said *refusal
+	if !errors.As(err, &said) || said.status/100 != 4 && said.status != http.StatusInternalServerError {
 		return false
 	}
-	text := strings.ToLower(status.Param + " " + status.Message)
+	text := strings.ToLower(said.param + " " + said.message)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, part := range optional {
@@ -79,18 +76,21 @@ func (o *OpenAI) chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	on(Chunk{Kind: Loading})
-	s := o.client.Chat.Completions.NewStreaming(ctx, openai.ChatCompletionNewParams{Model: req.Model}, o.parts(req, action)...)
-	defer s.Close()
-	g := sse{gather: gather{on: on, action: action}, began: time.Now(), calls: map[int64]*partCall{}}
-	for s.Next() {
-		g.take(s.Current())
+	g := gathering{gather: gather{on: on, action: action}, began: time.Now(), calls: map[int]*partCall{}}
+	var failed error
+	for c, err := range o.stream(ctx, o.body(req, action)) {
+		if err != nil {
+			failed = err
+			break
+		}
+		g.take(c)
 	}
 	reply := g.finish(req.Tools)
-	switch err := s.Err(); {
+	switch {
 	case ctx.Err() != nil:
 		return reply, ctx.Err()
-	case err != nil:
-		return reply, o.explain(ctx, req.Model, err)
+	case failed != nil:
+		return reply, o.explain(ctx, req.Model, failed)
 	case !g.done:
 		return reply, o.died(req.Model, nil)
 	}
@@ -98,9 +98,8 @@ func (o *OpenAI) chat(ctx context.Context, req Request, on func(Chunk)) (Reply, 
 	return reply, nil
 }
 
-// parts writes the request. They are set as JSON because the order of a
-// schema's members matters to a grammar.
-func (o *OpenAI) parts(req Request, action bool) []option.RequestOption {
+// body writes the request.
+func (o *OpenAI) body(req Request, action bool) map[string]any {
 	messages, limit := req.Messages, "max_tokens"
 	if action {
 		messages = asActions(messages, req.Tools)
@@ -108,13 +107,12 @@ func (o *OpenAI) parts(req Request, action bool) []option.RequestOption {
 	if !o.has("max_tokens") {
 		limit = "max_completion_tokens"
 	}
-	out := []option.RequestOption{
-		option.WithJSONSet("messages", wireMessages(messages)),
-		option.WithJSONSet(limit, or(req.MaxTokens, DefaultMaxTokens)),
+	out := map[string]any{
+		"model": req.Model, "stream": true, "messages": wireMessages(messages), limit: or(req.MaxTokens, DefaultMaxTokens),
 	}
 	add := func(part string, wanted bool, value any) {
 		if wanted && o.has(part) {
-			out = append(out, option.WithJSONSet(part, value))
+			out[part] = value
 		}
 	}
 	add("stream_options", true, map[string]any{"include_usage": true})
@@ -187,11 +185,11 @@ func wireMessages(messages []Message) []wireMessage {
 	return out
 }
 
-// sse puts a stream of chunks together.
-type sse struct {
+// gathering puts a stream of chunks together.
+type gathering struct {
 	gather
 	began, first time.Time
-	calls        map[int64]*partCall
+	calls        map[int]*partCall
 }
 
 // partCall is a call whose arguments come in pieces.
@@ -200,9 +198,9 @@ type partCall struct {
 	args     strings.Builder
 }
 
-func (g *sse) take(c openai.ChatCompletionChunk) {
-	if c.Usage.TotalTokens > 0 {
-		g.reply.Usage.Prompt, g.reply.Usage.Output = int(c.Usage.PromptTokens), int(c.Usage.CompletionTokens)
+func (g *gathering) take(c chunk) {
+	if c.Usage.Total > 0 {
+		g.reply.Usage.Prompt, g.reply.Usage.Output = c.Usage.Prompt, c.Usage.Output
 	}
 	if len(c.Choices) == 0 {
 		return
@@ -211,44 +209,32 @@ func (g *sse) take(c openai.ChatCompletionChunk) {
 		g.first = time.Now()
 	}
 	choice := c.Choices[0]
-	g.thought(reasoningIn(choice.Delta.RawJSON()))
-	g.content(choice.Delta.Content + choice.Delta.Refusal)
-	for _, d := range choice.Delta.ToolCalls {
-		g.piece(d)
+	g.thought(string(cmp.Or(choice.Delta.Thought, choice.Delta.Reasoning)))
+	g.content(string(choice.Delta.Content + choice.Delta.Refusal))
+	for _, f := range choice.Delta.Calls {
+		g.piece(f)
 	}
-	if choice.FinishReason != "" {
+	if choice.Finish != "" {
 		g.done, g.reply.Stop = true, Stopped
-		if choice.FinishReason == "length" {
+		if choice.Finish == "length" {
 			g.reply.Stop = Length
 		}
 	}
 }
 
-// reasoningIn finds thought in a delta; servers have two names for it.
-func reasoningIn(raw string) string {
-	var d struct {
-		Content   string `json:"reasoning_content"`
-		Reasoning string `json:"reasoning"`
-	}
-	if json.Unmarshal([]byte(raw), &d) != nil {
-		return ""
-	}
-	return cmp.Or(d.Content, d.Reasoning)
-}
-
-func (g *sse) piece(d openai.ChatCompletionChunkChoiceDeltaToolCall) {
-	p := g.calls[d.Index]
+func (g *gathering) piece(f fragment) {
+	p := g.calls[f.Index]
 	if p == nil {
 		p = &partCall{}
-		g.calls[d.Index] = p
+		g.calls[f.Index] = p
 	}
-	p.id = cmp.Or(p.id, d.ID)
-	p.name = cmp.Or(p.name, d.Function.Name)
-	p.args.WriteString(d.Function.Arguments)
+	p.id = cmp.Or(p.id, f.ID)
+	p.name = cmp.Or(p.name, f.Function.Name)
+	p.args.WriteString(f.Function.Arguments)
 }
 
 // finish closes the calls; one whose arguments are not whole is no call.
-func (g *sse) finish(tools []Tool) Reply {
+func (g *gathering) finish(tools []Tool) Reply {
 	broken := false
 	for _, i := range slices.Sorted(maps.Keys(g.calls)) {
 		p := g.calls[i]
