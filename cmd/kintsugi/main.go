@@ -5,6 +5,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -57,9 +58,11 @@ func execute(args []string) (code int) {
 	if len(args) > 0 && args[0] == keeper.Word {
 		return keeper.Main(args[1:])
 	}
+	ctx, done := beginEarly(context.Background(), args)
+	defer done()
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.Execute()
+	err := root.ExecuteContext(ctx)
 	var exit exitError
 	switch {
 	case err == nil:

@@ -17,11 +17,11 @@ import (
 // runtimes lists what can make boxes, best first. One that this system lacks
 // is listed all the same and says why. image is what the boxes of an engine
 // see; empty: the usual one.
-func runtimes(image string) []sandbox.Runtime {
+func runtimes(ctx context.Context, image string) []sandbox.Runtime {
 	engine := func(name string) sandbox.Runtime {
 		return docker.New(docker.Options{Engine: name, Image: image, Warm: 1, Progress: tellProgress})
 	}
-	return []sandbox.Runtime{namespace.New(namespace.Options{Warm: 1}), engine(docker.Docker), engine(docker.Podman)}
+	return []sandbox.Runtime{embedded(ctx), engine(docker.Docker), engine(docker.Podman)}
 }
 
 // tellProgress tells what takes long before there is a session to tell it.
@@ -52,7 +52,7 @@ func imageRuntime(ctx context.Context, ref string, offline bool) (sandbox.Runtim
 // chooseRuntime finds a runtime that works here.
 func chooseRuntime(ctx context.Context, name, image string, offline bool) (sandbox.Runtime, error) {
 	var why, names []string
-	for _, rt := range runtimes(image) {
+	for _, rt := range runtimes(ctx, image) {
 		names = append(names, rt.Name())
 		if name != "auto" && name != rt.Name() {
 			continue
