@@ -27,6 +27,8 @@ type Layer struct {
 	For string `json:"for,omitempty"`
 	// Artefacts are the files that were fetched, with their hashes.
 	Artefacts []Artefact `json:"artefacts,omitempty"`
+	// Size is what is in all files of the tree, in bytes.
+	Size int64 `json:"size,omitempty"`
 	// Tree is the directory, set on loading.
 	Tree string `json:"-"`
 	// Reused is set when the layer was there before it was asked for.
@@ -49,7 +51,8 @@ func Key(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:24]
 }
 
-// Find returns the finished layer of that key.
+// Find returns the finished layer of that key. One that is no longer whole is
+// removed.
 func (s Store) Find(key string) (Layer, bool) {
 	dir := filepath.Join(s.Dir, key)
 	data, err := os.ReadFile(filepath.Join(dir, layerFile))
@@ -61,6 +64,10 @@ func (s Store) Find(key string) (Layer, bool) {
 		return Layer{}, false
 	}
 	l.Tree, l.Reused = filepath.Join(dir, "tree"), true
+	if !whole(dir, l) {
+		_, _ = s.Remove(key)
+		return Layer{}, false
+	}
 	return l, true
 }
 
@@ -88,10 +95,12 @@ func (s Store) begin() (*build, error) {
 // finish publishes the layer. Losing a race to another process is a success:
 // the same key means the same content.
 func (b *build) finish(l Layer) (Layer, error) {
+	l.Size = treeSize(b.tree)
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return Layer{}, err
 	}
+	_ = os.WriteFile(filepath.Join(b.dir, bootFile), []byte(bootID()), 0o600)
 	if err := os.WriteFile(filepath.Join(b.dir, layerFile), append(data, '\n'), 0o600); err != nil {
 		return Layer{}, fmt.Errorf("cannot write the layer: %w", err)
 	}
