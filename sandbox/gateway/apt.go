@@ -98,7 +98,9 @@ func (a *apt) deb(ctx context.Context, r *request, d artefact) (answer, error) {
 
 // isDeb looks at the first bytes: networks that want a log-in answer plain
 // http with a page of theirs.
-func isDeb(_ context.Context, path string) (string, error) {
+func isDeb(context.Context) func(string) (string, error) { return looksLikeDeb }
+
+func looksLikeDeb(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -23,10 +23,13 @@ type artefact struct {
 	up                       *Upstream
 	sum                      sum // the index's hash; none when the client checks by itself
 	kind                     string
-	// check looks at the whole file before it is served; it gives the word
-	// for what was checked.
-	check func(ctx context.Context, path string) (string, error)
+	check                    check
 }
+
+// check is called when a download begins, so that it can ask what it needs.
+// What it gives looks at the whole file before that is served, and says in a
+// word what was checked.
+type check func(context.Context) func(path string) (string, error)
 
 func (a artefact) blob() sum {
 	if a.sum.none() {
@@ -45,21 +48,32 @@ func (g *Gateway) artefact(ctx context.Context, a artefact, e *Entry) (answer, e
 	if u, err := url.Parse(a.url); err == nil {
 		e.Upstream = u.Hostname()
 	}
-	done := g.flight.DoChan("file\n"+a.blob().String(), func() (any, error) {
-		return nil, g.download(g.detached(), a)
-	})
-	select {
-	case r := <-done:
-		if r.Err != nil {
-			return answer{}, g.missing(a, r.Err)
-		}
-	case <-ctx.Done():
-		return answer{}, refuse(statusFailed, "the client went away")
+	if err := g.obtain(ctx, a); err != nil {
+		return answer{}, err
 	}
 	if ans, ok := g.cached(a, e); ok {
 		return ans, nil
 	}
 	return answer{}, refuse(statusFailed, "%s vanished from the cache", a.file)
+}
+
+// obtain puts a file into the cache. A download goes on when the client that
+// wanted it has gone, because others may wait for it.
+func (g *Gateway) obtain(ctx context.Context, a artefact) error {
+	for {
+		select {
+		case r := <-g.fetching(g.life, a):
+			if errors.Is(r.Err, errAbandoned) && g.life.Err() == nil {
+				continue // it was begun for another session, which is over
+			}
+			if r.Err != nil {
+				return g.missing(a, r.Err)
+			}
+			return nil
+		case <-ctx.Done():
+			return refuse(statusFailed, "the client went away")
+		}
+	}
 }
 
 func (g *Gateway) cached(a artefact, e *Entry) (answer, bool) {
@@ -116,14 +130,16 @@ func (g *Gateway) download(ctx context.Context, a artefact) error {
 		ans.close()
 		return nil
 	}
+	var whole func(string) (string, error)
+	if a.check != nil {
+		whole = a.check(ctx)
+	}
 	verified, err := g.spool(ctx, a, p)
+	if err == nil && whole != nil {
+		verified, err = whole(p.Name())
+	}
 	if err != nil {
 		return err
-	}
-	if a.check != nil {
-		if verified, err = a.check(ctx, p.Name()); err != nil {
-			return err
-		}
 	}
 	rec := record{Ecosystem: a.eco, Name: a.name, Version: a.version, File: a.file, Verified: verified}
 	if err := p.keep(rec); err != nil {

@@ -8,14 +8,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 )
 
-// benchRounds is how often each way is measured; the best round counts,
-// because a shared machine only ever adds time.
-const benchRounds = 3
+// benchRounds is how often each way is measured, in turns; medians count.
+const benchRounds = 5
 
 // BenchmarkInstall compares the same client going direct, through an empty
 // gateway, and through a gateway that another session filled. It reports
@@ -52,17 +52,23 @@ var benchClients = []struct {
 func compare(b *testing.B, eco string, argv []string, rounds int, link []string) {
 	m := realIndex(b, eco)
 	for b.Loop() {
-		direct, cold, second := time.Hour, time.Hour, time.Hour
+		var direct, cold, second []time.Duration
 		for range rounds {
-			direct = min(direct, timed(func() { install(b, nil, eco, argv, link) }))
+			direct = append(direct, timed(func() { install(b, nil, eco, argv, link) }))
 			fresh := serveReal(b, Options{CacheDir: b.TempDir(), Upstreams: m.opts.Upstreams, Environ: append(os.Environ(), link...)})
-			cold = min(cold, timed(func() { install(b, fresh, eco, argv, nil) }))
-			second = min(second, timed(func() { install(b, fresh, eco, argv, nil) }))
+			cold = append(cold, timed(func() { install(b, fresh, eco, argv, nil) }))
+			second = append(second, timed(func() { install(b, fresh, eco, argv, nil) }))
 		}
-		b.ReportMetric(direct.Seconds(), "direct-s")
-		b.ReportMetric(cold.Seconds()/direct.Seconds(), "cold/direct")
-		b.ReportMetric(direct.Seconds()/second.Seconds(), "direct/second")
+		b.ReportMetric(median(direct), "direct-s")
+		b.ReportMetric(median(cold)/median(direct), "cold/direct")
+		b.ReportMetric(median(direct)/median(second), "direct/second")
 	}
+}
+
+// median gives seconds.
+func median(times []time.Duration) float64 {
+	slices.Sort(times)
+	return times[len(times)/2].Seconds()
 }
 
 // newLink is a proxy that is as slow as a link: bytes per second for all

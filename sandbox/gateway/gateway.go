@@ -152,6 +152,7 @@ type Gateway struct {
 
 	life context.Context // ends with Close
 	end  context.CancelFunc
+	open sync.Mutex // guards end and wg.Add
 	wg   sync.WaitGroup
 }
 
@@ -187,11 +188,25 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Close ends all sessions and downloads; the cache stays.
+// Close ends all sessions and downloads, and waits for them; the cache stays.
 func (g *Gateway) Close() {
+	g.open.Lock()
 	g.end()
+	g.open.Unlock()
 	g.wg.Wait()
 	g.client.CloseIdleConnections()
+}
+
+// begin makes Close wait until wg.Done is called. It is false when the gateway
+// is closed.
+func (g *Gateway) begin() bool {
+	g.open.Lock()
+	defer g.open.Unlock()
+	if g.life.Err() != nil {
+		return false
+	}
+	g.wg.Add(1)
+	return true
 }
 
 // adapter speaks one ecosystem's protocol on both sides.

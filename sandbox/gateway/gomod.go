@@ -1,18 +1,14 @@
 package gateway
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
-	"golang.org/x/mod/sumdb/dirhash"
 
 	"kintsugi/sandbox/lazyregexp"
 )
@@ -133,10 +129,23 @@ func (m *gomod) version(ctx context.Context, r *request, escaped, file string) (
 	}
 	var a answer
 	err = m.each(func(up *Upstream) (err error) {
-		a, err = m.g.artefact(ctx, m.artefact(up, path, version, escaped, file), r.entry)
+		want := m.artefact(up, path, version, escaped, file)
+		if a, err = m.g.artefact(ctx, want, r.entry); err == nil {
+			r.sess.asked(want, r.entry)
+			m.ahead(r, up, want, escaped)
+		}
 		return err
 	})
 	return a, m.gone(path, err)
+}
+
+// ahead begins to fetch the zip of a version about which the go command asked:
+// it does so when it has chosen one, reads go.mod and the checksum database
+// next, and unpacks the zip then.
+func (m *gomod) ahead(r *request, up *Upstream, got artefact, escaped string) {
+	if version, ok := strings.CutSuffix(got.file, ".info"); ok && r.whole {
+		r.sess.ahead(m.artefact(up, got.name, got.version, escaped, version+".zip"))
+	}
 }
 
 func (m *gomod) artefact(up *Upstream, path, version, escaped, file string) artefact {
@@ -153,48 +162,36 @@ func (m *gomod) artefact(up *Upstream, path, version, escaped, file string) arte
 	return a
 }
 
-// checked compares a file's hash with the checksum database's. The go command
-// checks the database's signatures itself.
-func (m *gomod) checked(path, version, suffix string, hash func(string) (string, error)) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, file string) (string, error) {
-		want, err := m.lookup(ctx, path, version, suffix)
-		if errors.Is(err, errNoSum) {
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		got, err := hash(file)
-		if err != nil {
-			return "", refuse(statusPolicy, "%s %s cannot be checked: %v", path, version, err)
-		}
-		if got != want {
-			return "", refuse(statusPolicy, "%s %s is not what the checksum database says: %s, not %s", path, version, got, want)
-		}
-		return "sumdb", nil
-	}
-}
-
-// unpackedMost is the go command's own limit for the content of a module.
-const unpackedMost = 500 << 20
-
-func zipHash(path string) (string, error) {
-	z, err := zip.OpenReader(path)
-	if err != nil {
-		return "", err
-	}
-	defer z.Close()
-	var total uint64
-	for _, f := range z.File {
-		if total += f.UncompressedSize64; total > unpackedMost || f.UncompressedSize64 > unpackedMost {
-			return "", errors.New("it unpacks to more than " + size(unpackedMost))
+// checked compares a file's hash with the checksum database's, which is asked
+// while the file is fetched. The go command checks the database's signatures
+// itself.
+func (m *gomod) checked(path, version, suffix string, hash func(context.Context, string) (string, error)) check {
+	return func(ctx context.Context) func(string) (string, error) {
+		var want string
+		var err error
+		asked := make(chan struct{})
+		go func() {
+			defer close(asked)
+			want, err = m.lookup(ctx, path, version, suffix)
+		}()
+		return func(file string) (string, error) {
+			<-asked
+			if errors.Is(err, errNoSum) {
+				return "", nil
+			}
+			if err != nil {
+				return "", err
+			}
+			got, err := hash(ctx, file)
+			if err != nil {
+				return "", refuse(statusPolicy, "%s %s cannot be checked: %v", path, version, err)
+			}
+			if got != want {
+				return "", refuse(statusPolicy, "%s %s is not what the checksum database says: %s, not %s", path, version, got, want)
+			}
+			return "sumdb", nil
 		}
 	}
-	return dirhash.HashZip(path, dirhash.Hash1)
-}
-
-func modHash(path string) (string, error) {
-	return dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) { return os.Open(path) })
 }
 
 // lookup asks the checksum database for a hash.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -49,6 +48,11 @@ const maxPath = 1024
 
 // ServeHTTP answers one request and records it.
 func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.g.begin() {
+		http.Error(w, errClosed.Error(), statusFailed)
+		return
+	}
+	defer s.g.wg.Done()
 	start := time.Now()
 	e := Entry{Time: s.g.opts.Now(), Session: s.ID, Method: r.Method, Path: clip(r.URL.EscapedPath(), 256)}
 	out := &counted{ResponseWriter: w}
@@ -202,7 +206,3 @@ func (r *request) tell(name, version, file string) error {
 func notOurs(r *request) (answer, error) {
 	return answer{}, refuse(statusAbsent, "%s has no such path here", r.entry.Ecosystem)
 }
-
-// detached is a context of the gateway's own life: a download goes on when the
-// client that wanted it first has gone, because others may wait for it.
-func (g *Gateway) detached() context.Context { return g.life }

@@ -37,16 +37,22 @@ func (g *Gateway) Serve(l net.Listener) error { return g.ServeSession(l, Session
 // ServeSession is Serve with a session's own rules.
 func (g *Gateway) ServeSession(l net.Listener, s Session) error {
 	v := &served{g: g, Session: s, names: map[string]bool{}, served: map[string]bool{}, clients: g.limits.Clients}
+	var end context.CancelFunc
+	v.life, end = context.WithCancel(g.life)
+	defer end()
 	srv := &http.Server{
 		Handler: v, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: g.limits.FileTime + time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 16 << 10, ErrorLog: log.New(discard{}, "", 0), DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return g.life },
 	}
+	if !g.begin() {
+		l.Close()
+		return nil
+	}
+	defer g.wg.Done()
 	stop := context.AfterFunc(g.life, func() { srv.Close() })
 	defer stop()
-	g.wg.Add(1)
-	defer g.wg.Done()
 	err := srv.Serve(netutil.LimitListener(l, v.clients))
 	srv.Close()
 	if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) {
@@ -64,6 +70,7 @@ type served struct {
 	Session
 	g       *Gateway
 	clients int
+	life    context.Context
 
 	mu       sync.Mutex
 	requests int
@@ -71,6 +78,10 @@ type served struct {
 	bytes    int64
 	names    map[string]bool
 	served   map[string]bool // artefacts without a hash, by address
+
+	early      map[string]bool // fetched ahead, by address; true until asked for
+	aheadNow   int             // being fetched ahead
+	aheadBytes int64
 }
 
 // request counts a request.
