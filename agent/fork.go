@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"kintsugi/agent/event"
+	"kintsugi/sandbox"
 )
 
 // Fork is what an engine that works beside another has of its own.
@@ -14,12 +15,19 @@ type Fork struct {
 	Workspace Workspace
 }
 
-// Fork makes an engine that begins with this one's environment and shares its
-// runtime and installer. From then on neither sees what the other does. It asks
-// nobody: who works side by side cannot put questions to one user.
+// Fork makes an engine that begins with this one's environment and works beside
+// it: on a machine of its own, where the runtime has several. From then on
+// neither sees what the other does. It asks nobody: who works side by side
+// cannot put questions to one user.
 func (e *Engine) Fork(f Fork) *Engine {
 	config := e.Config
 	config.Log, config.SideDir, config.Workspace, config.Ask = f.Log, f.SideDir, f.Workspace, nil
+	if rt := sandbox.Beside(e.Runtime); rt != e.Runtime {
+		config.Runtime = rt
+		if e.Installer != nil {
+			config.Installer = e.Installer.On(rt)
+		}
+	}
 	config.Allowed = slices.Clone(e.Allowed)
 	out := NewEngine(config)
 	env := *e.env

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"kintsugi/agent/event"
@@ -97,5 +98,43 @@ func TestOneLaneIsNoRace(t *testing.T) {
 	}
 	if started, _ := lanesOf(b); len(started) != 0 {
 		t.Errorf("lanes %+v", started)
+	}
+}
+
+// machines is a runtime of several machines.
+type machines struct {
+	*fakeRuntime
+	mu    sync.Mutex
+	given []*fakeRuntime
+}
+
+func (m *machines) Beside() sandbox.Runtime {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.given = append(m.given, &fakeRuntime{answer: m.answer})
+	return m.given[len(m.given)-1]
+}
+
+// TestRemediesSideBySideAreOnMachinesOfTheirOwn: each lane's boxes, those that
+// install too, are made where nothing else of the race is.
+func TestRemediesSideBySideAreOnMachinesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, drawing(reply{stdout: "drawn\n"}))
+	b.Lanes = 2
+	m := &machines{fakeRuntime: b.rt}
+	b.Runtime, b.Installer.Runtime = m, m
+	if out, err := b.Do(context.Background(), code("import matplotlib.pyplot\n")); err != nil || !out.OK {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	if len(m.given) != 2 || len(m.given[0].ran) == 0 || len(m.given[1].ran) == 0 {
+		t.Fatalf("%d machines were given", len(m.given))
+	}
+	for _, s := range b.rt.ran {
+		if s.Argv[0] == "apt-get" || s.Argv[0] == "/bin/sh" {
+			t.Errorf("%q ran on the machine of the session", s.Argv)
+		}
+	}
+	if len(b.rt.ran) < 2 {
+		t.Errorf("%d boxes on the machine of the session, want the failed and the mended attempt", len(b.rt.ran))
 	}
 }

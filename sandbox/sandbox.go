@@ -39,6 +39,22 @@ type Preparer interface {
 	Prepare()
 }
 
+// Spreader is a Runtime that has several machines.
+type Spreader interface {
+	// Beside gives a runtime for work that goes on beside other work: another
+	// machine, as far as there are any. It is not closed.
+	Beside() Runtime
+}
+
+// Beside gives a runtime for work that goes on beside what else rt does: rt
+// itself, unless it has several machines.
+func Beside(rt Runtime) Runtime {
+	if s, ok := rt.(Spreader); ok {
+		return s.Beside()
+	}
+	return rt
+}
+
 // Rooted is a Runtime whose boxes see the programs of an image instead of this
 // machine's.
 type Rooted interface {

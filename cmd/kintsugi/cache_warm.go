@@ -79,7 +79,7 @@ func (o warmOptions) run(ctx context.Context, out io.Writer, names []string) err
 	if len(want) == 0 {
 		return errors.New("nothing to fetch: name packages, or a file with --from")
 	}
-	rt, err := chooseRuntime(ctx, o.box.runtime, o.box.image, o.box.offline)
+	rt, err := chooseRuntime(ctx, o.box)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"slices"
 	"strings"
 
@@ -18,8 +19,10 @@ type earlyKey struct{}
 // read and the session is opened: the two take about as long. It does so only
 // when nothing asks for another kind of box. done takes away what nobody used.
 func beginEarly(ctx context.Context, args []string) (_ context.Context, done func()) {
-	other := func(arg string) bool { return strings.HasPrefix(arg, "--runtime") || strings.HasPrefix(arg, "--image") }
-	if len(args) < 2 || args[0] != "run" || slices.ContainsFunc(args, other) {
+	other := func(arg string) bool {
+		return strings.HasPrefix(arg, "--runtime") || strings.HasPrefix(arg, "--image") || strings.HasPrefix(arg, "--nodes")
+	}
+	if len(args) < 2 || args[0] != "run" || os.Getenv(nodesEnv) != "" || slices.ContainsFunc(args, other) {
 		return ctx, func() {}
 	}
 	rt := newEmbedded()

@@ -88,7 +88,7 @@ func healTable(ctx context.Context, w io.Writer, o tableOptions) error {
 	if len(all) == 0 {
 		return errors.New("no program fits: --only takes python, node, shell, c and the like; --name a program's name")
 	}
-	if _, err := chooseRuntime(ctx, "auto", "", false); err != nil {
+	if _, err := chooseRuntime(ctx, boxOptions{}); err != nil {
 		return err
 	}
 	lab, err := newLab(o)

@@ -150,7 +150,7 @@ func (u *user) works(args ...string) string {
 // middle. The other one, and whatever comes later, has it right.
 func TestKilledInTheMiddleOfADownload(t *testing.T) {
 	t.Parallel()
-	if _, err := chooseRuntime(context.Background(), "auto", "", false); err != nil {
+	if _, err := chooseRuntime(context.Background(), boxOptions{}); err != nil {
 		t.Skipf("no boxes here: %v", err)
 	}
 	x := newHalfway(t)

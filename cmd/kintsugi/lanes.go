@@ -14,9 +14,12 @@ import (
 // equally good ones there never are.
 const mostLanes = 3
 
-// lanesFor is how many remedies this machine can try at once: one for each
-// core, as far as each box can have its memory.
-func lanesFor(l sandbox.Limits) int {
+// lanesFor is how many remedies can be tried at once: one on each node, and on
+// this machine one for each core, as far as each box can have its memory.
+func lanesFor(l sandbox.Limits, nodes int) int {
+	if nodes > 1 {
+		return min(nodes, mostLanes)
+	}
 	n := min(runtime.NumCPU(), mostLanes)
 	if free := freeMemory(); free > 0 {
 		n = min(n, int(free/max(l.WithDefaults().Memory, 1)))

@@ -61,7 +61,7 @@ type teller struct {
 
 func newTeller(t *testing.T, model http.Handler) teller {
 	t.Helper()
-	if _, err := chooseRuntime(t.Context(), "auto", "", false); err != nil {
+	if _, err := chooseRuntime(t.Context(), boxOptions{}); err != nil {
 		if os.Getenv("CI") != "" {
 			t.Fatal(err)
 		}

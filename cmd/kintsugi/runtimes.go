@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,12 +16,28 @@ import (
 	"kintsugi/sandbox/namespace"
 )
 
+// nodesEnv names the engines that share the work, for all commands.
+const nodesEnv = "KINTSUGI_NODES"
+
+// engines are the engines that share the work, as the user names them.
+func (o *boxOptions) engines() []string {
+	if len(o.nodes) > 0 || o.runtime == namespace.Name {
+		return o.nodes
+	}
+	return strings.FieldsFunc(os.Getenv(nodesEnv), func(c rune) bool { return c == ',' || c == ' ' })
+}
+
 // runtimes lists what can make boxes, best first. One that this system lacks
-// is listed all the same and says why. image is what the boxes of an engine
-// see; empty: the usual one.
-func runtimes(ctx context.Context, image string) []sandbox.Runtime {
+// is listed all the same and says why. Engines that share the work are Docker's
+// unless Podman is asked for.
+func runtimes(ctx context.Context, o boxOptions) []sandbox.Runtime {
 	engine := func(name string) sandbox.Runtime {
-		return docker.New(docker.Options{Engine: name, Image: image, Warm: 1, Progress: tellProgress})
+		options := docker.Options{Engine: name, Image: o.image, Warm: 1, Progress: tellProgress}
+		nodes := o.engines()
+		if len(nodes) == 0 || (name == docker.Podman) != (o.runtime == docker.Podman) {
+			return docker.New(options)
+		}
+		return docker.NewNodes(options, nodes)
 	}
 	return []sandbox.Runtime{embedded(ctx), engine(docker.Docker), engine(docker.Podman)}
 }
@@ -50,9 +68,16 @@ func imageRuntime(ctx context.Context, ref string, offline bool) (sandbox.Runtim
 }
 
 // chooseRuntime finds a runtime that works here.
-func chooseRuntime(ctx context.Context, name, image string, offline bool) (sandbox.Runtime, error) {
+func chooseRuntime(ctx context.Context, o boxOptions) (sandbox.Runtime, error) {
+	name, image, nodes := cmp.Or(o.runtime, "auto"), o.image, o.engines()
+	switch {
+	case len(nodes) > 0 && name == namespace.Name:
+		return nil, errors.New("--nodes names engines; use --runtime docker or podman with it")
+	case len(nodes) > 0 && name == "auto":
+		name = docker.Docker
+	}
 	var why, names []string
-	for _, rt := range runtimes(ctx, image) {
+	for _, rt := range runtimes(ctx, o) {
 		names = append(names, rt.Name())
 		if name != "auto" && name != rt.Name() {
 			continue
@@ -60,7 +85,7 @@ func chooseRuntime(ctx context.Context, name, image string, offline bool) (sandb
 		a := rt.Probe(ctx)
 		if a.OK && rt.Name() == namespace.Name && image != "" {
 			closeRuntime(rt)
-			return imageRuntime(ctx, image, offline)
+			return imageRuntime(ctx, image, o.offline)
 		}
 		if a.OK {
 			if len(why) > 0 && goruntime.GOOS == "linux" {

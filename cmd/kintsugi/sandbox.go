@@ -42,7 +42,7 @@ func hidden(args []string) int {
 	if len(args) < 3 {
 		return exitOwn
 	}
-	rt, err := chooseRuntime(context.Background(), args[1], args[2], false)
+	rt, err := chooseRuntime(context.Background(), boxOptions{runtime: args[1], image: args[2]})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return exitOwn
@@ -74,7 +74,7 @@ func newVerify() *cobra.Command {
 		Short: "Try every known abuse in real boxes and say which of them hold",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			rt, err := chooseRuntime(cmd.Context(), runtime, image, false)
+			rt, err := chooseRuntime(cmd.Context(), boxOptions{runtime: runtime, image: image})
 			if err != nil {
 				return err
 			}
@@ -163,7 +163,7 @@ func benchmark(ctx context.Context, o bench.Options, image string, without []str
 	defer os.RemoveAll(dir)
 	var list []bench.Contestant
 	var absent []bench.Absent
-	for _, rt := range runtimes(ctx, image) {
+	for _, rt := range runtimes(ctx, boxOptions{image: image}) {
 		defer closeRuntime(rt)
 		name := "kintsugi " + rt.Name()
 		if slices.Contains(without, rt.Name()) {
@@ -211,7 +211,7 @@ func newClean() *cobra.Command {
 		Short: "Remove what killed runs left behind",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, rt := range runtimes(cmd.Context(), "") {
+			for _, rt := range runtimes(cmd.Context(), boxOptions{}) {
 				defer closeRuntime(rt)
 				if a := rt.Probe(cmd.Context()); !a.OK {
 					continue

@@ -97,7 +97,7 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if o.box.image, err = imageOf(o.box, o.resume); err != nil {
 		return nil, err
 	}
-	runtime, err := chooseRuntime(ctx, o.box.runtime, o.box.image, o.box.offline)
+	runtime, err := chooseRuntime(ctx, o.box)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +170,7 @@ func (s *session) config(o sessionOptions, rt sandbox.Runtime, p places, limits 
 	return agent.Config{
 		Runtime: rt, Rules: loadRules(p), Names: loadNames(p), Log: s.log, SideDir: side, Workspace: s.store.tree, Project: s.project,
 		Env: sandbox.BaseEnv(os.Environ(), passedEnv(o.box.env)...), Limits: limits,
-		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock, Preflight: preflight, Lanes: lanesFor(limits), Ahead: !o.single,
+		Allowed: o.box.allow, OnlyKnown: o.box.onlyKnown, Ask: o.ask, Now: time.Now, IgnoreLock: o.noLock, Preflight: preflight, Lanes: lanesFor(limits, len(o.box.engines())), Ahead: !o.single,
 		Memory: &agent.Memory{Dir: p.memory}, BestEffort: o.box.bestEffort,
 		Installer: newInstaller(rt, p, o.box, s.audit),
 	}

@@ -59,7 +59,34 @@ func storyEnv(env *testscript.Env, home string) error {
 	if err := storyModel(env); err != nil {
 		return err
 	}
+	if err := storyNodes(env); err != nil {
+		return err
+	}
 	return os.MkdirAll(home, 0o755)
+}
+
+// nodesOfTests are the variables that name the tests' engines.
+var nodesOfTests = [...]string{"KINTSUGI_TEST_DOCKER", "KINTSUGI_TEST_DOCKER_SECOND"}
+
+// storyNodes tells a story where two engines are, and lets it build what runs in
+// their containers.
+func storyNodes(env *testscript.Env) error {
+	if os.Getenv(nodesOfTests[0]) == "" {
+		return nil
+	}
+	env.Setenv("NODE1", os.Getenv(nodesOfTests[0]))
+	env.Setenv("NODE2", os.Getenv(nodesOfTests[1]))
+	env.Setenv("IMAGE", "localhost/kintsugi-test/story:1")
+	caches, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		return err
+	}
+	for i, dir := range strings.Fields(string(caches)) {
+		env.Setenv([]string{"GOCACHE", "GOMODCACHE"}[i], dir)
+	}
+	goTool, err := exec.LookPath("go")
+	env.Setenv("PATH", env.Getenv("PATH")+":"+filepath.Dir(goTool))
+	return err
 }
 
 // storyModel gives a story with a file replies.toml a server whose model says
@@ -81,14 +108,15 @@ func storyModel(env *testscript.Env) error {
 }
 
 // storyCondition (stories are read one after the other) answers [boxes] (a sandbox works here) and [pip], [npm],
-// [apt] (the index of that manager can be reached), [nonet] (a command can be
+// [apt] (the index of that manager can be reached), [nodes] (there are two
+// engines), [nonet] (a command can be
 // run where there is no network at all).
 func storyCondition(t *testing.T) func(string) (bool, error) {
 	reach := map[string]bool{}
 	return func(cond string) (bool, error) {
 		switch cond {
 		case "boxes":
-			_, err := chooseRuntime(context.Background(), "auto", "", false)
+			_, err := chooseRuntime(context.Background(), boxOptions{})
 			if err != nil {
 				fmt.Fprintf(os.Stderr, "story left out: %v\n", err)
 			}
@@ -99,6 +127,8 @@ func storyCondition(t *testing.T) func(string) (bool, error) {
 				fmt.Fprintf(os.Stderr, "stories without a network are left out: only root can take it away: %v\n", err)
 			}
 			return err == nil, nil
+		case "nodes":
+			return storyEngines(t), nil
 		case "apt":
 			_, err := exec.LookPath("apt-get")
 			return err == nil && storyReach(t, reach, "pip"), nil
@@ -107,6 +137,20 @@ func storyCondition(t *testing.T) func(string) (bool, error) {
 		}
 		return false, fmt.Errorf("unknown condition %q", cond)
 	}
+}
+
+// storyEngines says whether there are two engines, which CI must have.
+func storyEngines(t *testing.T) bool {
+	for _, name := range nodesOfTests {
+		if os.Getenv(name) == "" {
+			if os.Getenv("CI") != "" {
+				t.Errorf("%s names no engine", name)
+			}
+			fmt.Fprintf(os.Stderr, "stories of several engines are left out: %s names none\n", name)
+			return false
+		}
+	}
+	return true
 }
 
 // storyReach asks once for each manager.

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -121,22 +122,23 @@ func (o Options) home() string {
 	return o.lookup("USERPROFILE")
 }
 
-// findDocker does as Docker's own command does: DOCKER_HOST, then the context
-// that DOCKER_CONTEXT or the configuration names, then the usual places.
+// findDocker goes where the options say, an address or the name of a context,
+// and else does as Docker's own command: DOCKER_HOST, then the context that
+// DOCKER_CONTEXT or the configuration names, then the usual places.
 func findDocker(o Options) (place, error) {
-	if o.Host != "" {
-		return place{host: o.Host}, nil
-	}
 	config := o.lookup("DOCKER_CONFIG")
 	if config == "" {
 		config = filepath.Join(o.home(), ".docker")
 	}
-	if host := o.lookup("DOCKER_HOST"); host != "" {
+	name := o.Host
+	switch host := o.lookup("DOCKER_HOST"); {
+	case strings.Contains(name, "://"):
+		return fromEnvironment(o, name, config), nil
+	case name != "":
+	case host != "":
 		return fromEnvironment(o, host, config), nil
-	}
-	name := o.lookup("DOCKER_CONTEXT")
-	if name == "" {
-		name = currentContext(config)
+	default:
+		name = cmp.Or(o.lookup("DOCKER_CONTEXT"), currentContext(config))
 	}
 	if name != "" && name != "default" {
 		return fromContext(config, name)
@@ -146,6 +148,9 @@ func findDocker(o Options) (place, error) {
 
 func fromEnvironment(o Options, host, config string) place {
 	p := place{host: host}
+	if strings.HasPrefix(host, "unix:") || strings.HasPrefix(host, "ssh:") {
+		return p
+	}
 	if o.lookup("DOCKER_TLS_VERIFY") != "" || o.lookup("DOCKER_TLS") != "" {
 		p.certs, p.insecure = o.lookup("DOCKER_CERT_PATH"), o.lookup("DOCKER_TLS_VERIFY") == ""
 		if p.certs == "" {

@@ -48,8 +48,9 @@ const DefaultImage = "python:3.12-slim"
 type Options struct {
 	// Engine is Docker or Podman.
 	Engine string
-	// Host is where the engine answers ("unix:///…", "tcp://…", "ssh://…");
-	// empty asks the environment, the current context, and the usual places.
+	// Host is where the engine answers ("unix:///…", "tcp://…", "ssh://…"), or
+	// the name of one of Docker's contexts; empty asks the environment, the
+	// current context, and the usual places.
 	Host string
 	// Image is what boxes see; empty means DefaultImage.
 	Image string

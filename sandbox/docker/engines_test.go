@@ -3,6 +3,7 @@ package docker
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,6 +20,9 @@ import (
 
 // hostEnv names the engine that the tests use.
 const hostEnv = "KINTSUGI_TEST_DOCKER"
+
+// secondEnv names a second engine, for tests of several machines.
+const secondEnv = "KINTSUGI_TEST_DOCKER_SECOND"
 
 // testImage is made by the tests: a static busybox under all its names.
 const testImage = "localhost/kintsugi-test/busybox:1"
@@ -46,6 +50,17 @@ func needPodman(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the tests' Podman is root's")
 	}
+}
+
+// needNodes gives the addresses of two engines.
+func needNodes(t *testing.T) []string {
+	t.Helper()
+	needDocker(t)
+	second := os.Getenv(secondEnv)
+	if second == "" {
+		missing(t, secondEnv+" names no second Docker engine for the tests")
+	}
+	return []string{dockerHost(), second}
 }
 
 func missing(t *testing.T, why string) {
@@ -102,8 +117,8 @@ func busyboxRoot(t *testing.T) io.Reader {
 			t.Fatal(err)
 		}
 	}
-	for dir, mode := range map[string]int64{"bin/": 0o755, "etc/": 0o755, "usr/bin/": 0o755, "root/": 0o700, "tmp/": 0o1777} {
-		put(tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: mode}, nil)
+	for _, dir := range []string{"bin/", "etc/", "usr/bin/", "root/", "tmp/"} { // always in this order: it is the image's content
+		put(tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: cmp.Or(map[string]int64{"root/": 0o700, "tmp/": 0o1777}[dir], 0o755)}, nil)
 	}
 	put(tar.Header{Typeflag: tar.TypeReg, Name: "bin/busybox", Mode: 0o755}, program)
 	put(tar.Header{Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644}, []byte("root:x:0:0:root:/root:/bin/sh\n"))

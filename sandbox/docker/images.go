@@ -41,6 +41,7 @@ type imageInfo struct {
 	id, arch string
 	env      []string
 	volumes  map[string]struct{}
+	layers   []string // by their content
 }
 
 // imagesKept is how many of our images an engine keeps; the oldest go first.
@@ -91,6 +92,14 @@ func (r *Runtime) Root() string {
 	return info.id
 }
 
+// layersOf names the layers of the user's image.
+func (i *images) layersOf(ctx context.Context) ([]string, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	info, err := i.openBase(ctx)
+	return info.layers, err
+}
+
 // forget drops what is known of the engine's images.
 func (i *images) forget() {
 	i.mu.Lock()
@@ -123,7 +132,7 @@ func (i *images) openBase(ctx context.Context) (imageInfo, error) {
 	if err != nil {
 		return imageInfo{}, err
 	}
-	info := imageInfo{id: got.ID, arch: got.Architecture}
+	info := imageInfo{id: got.ID, arch: got.Architecture, layers: got.RootFS.Layers}
 	if got.Config != nil {
 		info.env, info.volumes = got.Config.Env, got.Config.Volumes
 	}

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"debug/elf"
 	"encoding/hex"
@@ -25,25 +26,46 @@ type keeperFile struct{ path, version string }
 // machines are the names of processors: ours and those of program files.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "riscv64": elf.EM_RISCV, "ppc64le": elf.EM_PPC64, "s390x": elf.EM_S390}
 
-// findKeeper finds a keeper for an engine's processors.
+// findKeeper finds a keeper for an engine's processors: the one that was named,
+// this program itself, one that lies beside it, or one built from the source
+// that this program was built from.
 func (o Options) findKeeper(arch string) (keeperFile, error) {
-	path := o.Keeper
-	if path == "" {
-		path = o.lookup(keeperEnv)
+	if path := cmp.Or(o.Keeper, o.lookup(keeperEnv)); path != "" {
+		return openKeeper(path, arch)
 	}
 	self, err := os.Executable()
-	switch {
-	case path != "":
-	case err != nil:
+	if err != nil {
 		return keeperFile{}, err
-	case runtime.GOOS == "linux" && runtime.GOARCH == arch:
-		path = self
-	default:
-		path = filepath.Join(filepath.Dir(self), "kintsugi-linux-"+arch)
 	}
+	var useless error
+	if runtime.GOOS == "linux" && runtime.GOARCH == arch {
+		k, err := openKeeper(self, arch)
+		if err == nil {
+			return k, nil
+		}
+		useless = err
+	}
+	beside := filepath.Join(filepath.Dir(self), "kintsugi-linux-"+arch)
+	if exists(beside) {
+		return openKeeper(beside, arch)
+	}
+	if path, err := o.buildKeeper(self, arch); path != "" || err != nil {
+		if err != nil {
+			return keeperFile{}, err
+		}
+		return openKeeper(path, arch)
+	}
+	if useless != nil {
+		return keeperFile{}, useless
+	}
+	return keeperFile{}, fmt.Errorf("boxes need the Linux (%s) build of Kintsugi: put it at %s, or name it in %s", arch, beside, keeperEnv)
+}
+
+// openKeeper looks at a program that is to be a keeper.
+func openKeeper(path, arch string) (keeperFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return keeperFile{}, fmt.Errorf("boxes need the Linux (%s) build of Kintsugi: put it at %s, or name it in %s", arch, path, keeperEnv)
+		return keeperFile{}, fmt.Errorf("the keeper of boxes: %w", err)
 	}
 	defer f.Close()
 	version, err := inspectKeeper(f, arch)

@@ -38,6 +38,10 @@ func TestWhereTheEngineIs(t *testing.T) {
 		{"", []string{"DOCKER_HOST=unix:///x.sock"}, place{host: "unix:///x.sock"}, ""},
 		{"unix:///y.sock", []string{"DOCKER_HOST=unix:///x.sock"}, place{host: "unix:///y.sock"}, ""},
 		{"", []string{"DOCKER_HOST=tcp://h:2376", "DOCKER_TLS_VERIFY=1", "DOCKER_CERT_PATH=/certs"}, place{host: "tcp://h:2376", certs: "/certs"}, ""},
+		{"tcp://h:2376", []string{"DOCKER_TLS_VERIFY=1", "DOCKER_CERT_PATH=/certs"}, place{host: "tcp://h:2376", certs: "/certs"}, ""},
+		{"lab", []string{"DOCKER_HOST=unix:///x.sock"}, place{host: "tcp://lab.example.test:2376", certs: certs}, ""},
+		{"default", []string{"DOCKER_HOST=unix:///x.sock"}, place{host: usualPlace(Options{})}, ""},
+		{"nonesuch", nil, place{}, `the Docker context "nonesuch" is not there`},
 		{"", []string{"DOCKER_CONTEXT=nonesuch"}, place{}, `the Docker context "nonesuch" is not there`},
 		{"", []string{"DOCKER_CONTEXT=default"}, place{host: usualPlace(Options{})}, ""},
 	} {

@@ -80,6 +80,21 @@ type Installer struct {
 	Timeout time.Duration
 
 	leases leases
+	holder *Installer // whose leases this one takes; nil: its own
+}
+
+// On gives an installer that works in boxes of another runtime and shares
+// everything else.
+func (in *Installer) On(rt sandbox.Runtime) *Installer {
+	return &Installer{
+		Runtime: rt, Store: in.Store, Mirror: in.Mirror, FindLinks: in.FindLinks, WithoutUV: in.WithoutUV, Tools: in.Tools, Now: in.Now,
+		Timeout: in.Timeout, holder: cmp.Or(in.holder, in),
+	}
+}
+
+// hold keeps a layer from being pruned while this process lives.
+func (in *Installer) hold(key string) bool {
+	return cmp.Or(in.holder, in).leases.hold(in.Store.Dir, key)
 }
 
 // Error is a failed installation: what a person should read, and the
@@ -107,7 +122,7 @@ func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, &Error{Manager: r.Manager, Reason: "this kind of package cannot be installed in a box yet"}
 	}
 	l, err := one(ctx, r)
-	if err == nil && !in.leases.hold(in.Store.Dir, l.Key) {
+	if err == nil && !in.hold(l.Key) {
 		err = &Error{Manager: r.Manager, Reason: "the layer was removed the moment it was made; run the program again"}
 	}
 	return l, err

@@ -54,7 +54,7 @@ func same(f *os.File, path string) bool {
 // while this process lives.
 func (in *Installer) Find(key string) (Layer, bool) {
 	l, ok := in.Store.Find(key)
-	if !ok || !in.leases.hold(in.Store.Dir, key) {
+	if !ok || !in.hold(key) {
 		return Layer{}, false
 	}
 	return l, true
