@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -37,8 +38,10 @@ type host struct {
 	masks          []mask
 	varDir         string // an empty /var, with places for what the host's has
 	filter         []byte // seccomp program
-	strictFilter   []byte // the one where no control group counts memory
-	abi            int    // Landlock ABI, 0: none
+	// strictFilter returns the one where no control group counts memory. What
+	// cannot be assembled is empty, and then the kernel lets no box start.
+	strictFilter func() []byte
+	abi          int // Landlock ABI, 0: none
 }
 
 // lease is a lease of ours for a box with this init.
@@ -107,10 +110,11 @@ func inspect(o Options) (*host, error) {
 	if h.masks, err = findMasks("/proc"); err != nil {
 		return nil, err
 	}
-	if h.filter, err = callfilter.Program(); err != nil {
-		return nil, err
-	}
-	h.strictFilter, err = callfilter.Program(callfilter.Uncounted()...)
+	h.strictFilter = sync.OnceValue(func() []byte {
+		program, _ := callfilter.Program(callfilter.Uncounted()...)
+		return program
+	})
+	h.filter, err = callfilter.Program()
 	return h, err
 }
 

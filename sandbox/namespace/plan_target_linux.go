@@ -143,7 +143,7 @@ func (p *plan) walls() {
 	p.Note("putting the system call filter up")
 	filter := p.host.filter
 	if !p.group.counts("memory") {
-		filter = p.host.strictFilter
+		filter = p.host.strictFilter()
 	}
 	program := p.Zero(16) // struct sock_fprog
 	p.PutWord(program, uint32(len(filter)/8))
