@@ -34,7 +34,7 @@ type Applier interface {
 func actBindings() []binding {
 	return []binding{
 		{id: "step", keys: []string{"alt+s"}, help: "step mode: wait before each act", scope: everywhere, do: (*model).toggleStep, unless: (*model).noStepper},
-		{id: "apply", keys: []string{"alt+w"}, help: "changes: look at them, bring them to the real project", scope: everywhere, do: (*model).openReview, unless: (*model).noApplier},
+		{id: "apply", keys: []string{"alt+w"}, help: "changes: look, and bring them to the real project", scope: everywhere, do: (*model).openReview, unless: (*model).noApplier},
 		{id: "rewind", keys: []string{"R"}, help: "rewind the workspace to the step's checkpoint", scope: onTimeline, do: (*model).rewind, unless: (*model).noCheckpoint},
 		{id: "fork", keys: []string{"K"}, help: "go on in a new line from the step's checkpoint", scope: onTimeline, do: (*model).fork, unless: (*model).noCheckpoint},
 	}

@@ -53,6 +53,19 @@ func reviewRig(t *testing.T, w, h int) *rig {
 	return r
 }
 
+// What a key does can be written as well, under the name people look for and
+// under its own.
+func TestChangesByName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"/diff", "/apply"} {
+		r := newRig(t, 120, 40, demo.Plot())
+		r.o.Changes = someChanges
+		r.composer.set(name)
+		r.press("enter")
+		r.shows("Changes · 4 of 7 files accepted")
+	}
+}
+
 func TestGoldenReview(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{60, 15}, {80, 24}, {120, 40}, {200, 50}} {

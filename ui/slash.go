@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -19,6 +20,8 @@ func slashes() []slash {
 	return []slash{
 		{"/run", "FILE [ARGS]", "run a program file in the sandbox", (*model).runFile},
 		{"/env", "WORDS", "make an environment: /env Python 3.12 with pandas", (*model).environment},
+		{"/diff", "", "changes: look, and bring them to the real project", pressing("apply")},
+		{"/results", "", "results: look at what was made, open it, save it", pressing("results")},
 		{"/stop", "", "stop what runs", func(m *model, _ string) tea.Cmd { return m.cancel() }},
 		{"/theme", "", "choose a theme", (*model).themeCommand},
 		{"/thinking", "", "show thinking: while it runs, always, never", func(m *model, _ string) tea.Cmd { return m.toggleThinking() }},
@@ -29,6 +32,14 @@ func slashes() []slash {
 		}},
 		{"/help", "", "show the keys and commands", func(m *model, _ string) tea.Cmd { return m.openHelp() }},
 		{"/quit", "", "leave; the session is kept", func(m *model, _ string) tea.Cmd { return m.askQuit() }},
+	}
+}
+
+// pressing does what a key does that has this name.
+func pressing(id string) func(*model, string) tea.Cmd {
+	return func(m *model, _ string) tea.Cmd {
+		at := slices.IndexFunc(m.bindings, func(b binding) bool { return b.id == id })
+		return m.from(m.bindings[at])(m)
 	}
 }
 
@@ -59,6 +70,8 @@ func (m *model) said(text string) tea.Cmd {
 	return m.intend(func(i Intents) { i.Submit(text) })
 }
 
+// slash does a written command. What a key does can be written too, by its
+// name.
 func (m *model) slash(text string) tea.Cmd {
 	name, rest, _ := strings.Cut(text, " ")
 	rest = strings.TrimSpace(rest)
@@ -72,6 +85,11 @@ func (m *model) slash(text string) tea.Cmd {
 			return m.animate()
 		}
 		return tea.Batch(s.do(m, rest), m.animate())
+	}
+	for _, b := range m.bindings {
+		if "/"+b.id == name {
+			return m.from(b)(m)
+		}
 	}
 	m.say("no command is called " + name + "; /help shows them")
 	return m.animate()
