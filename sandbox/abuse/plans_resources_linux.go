@@ -34,6 +34,7 @@ func taskPlans() map[string]plan {
 		"terminals":       {alone: true, limits: sandbox.Limits{OpenFiles: 4096}, setup: with("most", 4000), during: stillTerminals},
 		"pending-signals": {alone: true, limits: sandbox.Limits{Wall: 15 * time.Second}, setup: with("most", 300000), during: stillTimers},
 		"lookups":         {alone: true, setup: watchHost},
+		"write-out":       {alone: true, setup: showsDirty, during: unwritten},
 	}
 }
 
@@ -385,4 +386,51 @@ func hugeArguments(t *trial) probe.Verdict {
 		return probe.Breachf("the kernel does not take these arguments, but the program ran")
 	}
 	return probe.Heldf("ended with %s", t.ending())
+}
+
+// showsDirty wants a scratch directory whose files can be seen to be in memory
+// only.
+func showsDirty(t *trial) error {
+	pages, err := dirtyAfter(t.dir, 0)
+	if err != nil {
+		return notHere("the kernel does not tell what is on the disk: " + err.Error())
+	}
+	if pages == 0 {
+		return notHere("the scratch directory is on no disk")
+	}
+	return nil
+}
+
+// unwritten wants what the host writes to stay in memory for a while. Somebody
+// else may have the disk written out in between, but not every time.
+func unwritten(t *trial) probe.Verdict {
+	const rounds = 5
+	for n := range rounds {
+		pages, err := dirtyAfter(t.dir, 100*time.Millisecond)
+		if err != nil {
+			return probe.Errorf("%v", err)
+		}
+		if pages > 0 {
+			return probe.Heldf("what the host wrote stays in memory (look %d)", n+1)
+		}
+	}
+	return probe.Breachf("what the host wrote was on the disk within 100 ms, %d times", rounds)
+}
+
+// dirtyAfter writes a file in dir, waits, and counts the pages of it that are
+// not on the disk yet.
+func dirtyAfter(dir string, wait time.Duration) (uint64, error) {
+	f, err := os.CreateTemp(dir, "dirty-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+		return 0, err
+	}
+	time.Sleep(wait)
+	var st unix.Cachestat_t
+	err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &st, 0)
+	return st.Dirty, err
 }

@@ -78,8 +78,9 @@ func Program(gone ...string) ([]byte, error) {
 }
 
 // prologue kills foreign calling conventions, hides calls newer than the
-// table, and refuses to type into terminals (the kernel looks at the low 32
-// bits of the request only, and so must the filter).
+// table, answers who wants all of a disk written out that it is done (it would
+// be all of the host's), and refuses to type into terminals (the kernel looks
+// at the low 32 bits of the request only, and so must the filter).
 func prologue(info *arch.Info) []bpf.Instruction {
 	const x32 = 0x40000000
 	kill := bpf.RetConstant{Val: uint32(seccomp.ActionKillProcess)}
@@ -92,6 +93,9 @@ func prologue(info *arch.Info) []bpf.Instruction {
 		kill,
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newest(info), SkipTrue: 1},
 		bpf.RetConstant{Val: uint32(seccomp.ActionErrno) | uint32(unix.ENOSYS)},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SYNC, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SYNCFS, SkipTrue: 1},
+		bpf.RetConstant{Val: uint32(seccomp.ActionErrno)}, // error 0: done
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IOCTL, SkipTrue: 4},
 		bpf.LoadAbsolute{Off: 24, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},

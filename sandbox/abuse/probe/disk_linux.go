@@ -246,3 +246,33 @@ func oddNames(Args) Verdict {
 	}
 	return Heldf("%d odd names", len(OddNames()))
 }
+
+// writeOut asks for all file systems to be written out, again and again while
+// the host looks.
+func writeOut(Args) Verdict {
+	var fds []int
+	for _, path := range []string{"/", "/usr", "/etc", "/tmp", "."} {
+		if fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+			fds = append(fds, fd)
+		}
+	}
+	stop, done := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		defer func() { done <- n }()
+		for pause := time.Tick(time.Millisecond); ; n++ {
+			unix.Sync()
+			for _, fd := range fds {
+				_ = unix.Syncfs(fd)
+			}
+			select {
+			case <-stop:
+				return
+			case <-pause:
+			}
+		}
+	}()
+	hold()
+	close(stop)
+	return Heldf("asked %d times", <-done)
+}
