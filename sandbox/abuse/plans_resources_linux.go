@@ -35,6 +35,7 @@ func taskPlans() map[string]plan {
 		"pending-signals": {alone: true, limits: sandbox.Limits{Wall: 15 * time.Second}, setup: with("most", 300000), during: stillTimers},
 		"lookups":         {alone: true, setup: watchHost},
 		"write-out":       {alone: true, setup: showsDirty, during: unwritten},
+		"file-lease":      {setup: showFile, during: neverWaits},
 	}
 }
 
@@ -433,4 +434,27 @@ func dirtyAfter(dir string, wait time.Duration) (uint64, error) {
 	var st unix.Cachestat_t
 	err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &st, 0)
 	return st.Dirty, err
+}
+
+// showFile shows the box a file of the user.
+func showFile(t *trial) error {
+	path := filepath.Join(t.dir, "shown")
+	t.spec.Mounts = append(t.spec.Mounts, sandbox.Mount{Source: path, Target: "/shown"})
+	t.param("shown", "/shown")
+	return os.WriteFile(path, []byte("shown"), 0o644)
+}
+
+// neverWaits wants the host's files to open for writing at once.
+func neverWaits(t *trial) probe.Verdict {
+	for _, path := range []string{filepath.Join(t.dir, "shown"), t.project("original")} {
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return probe.Breachf("whoever writes %s outside waits for the box", filepath.Base(path))
+		}
+		if err != nil {
+			return probe.Errorf("%v", err)
+		}
+		unix.Close(fd)
+	}
+	return probe.Heldf("the host writes at once")
 }

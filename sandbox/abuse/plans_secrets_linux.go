@@ -125,7 +125,26 @@ func secretPlans() map[string]plan {
 		"signals":           {setup: tellHost},
 		"other-processes":   {setup: tellHost},
 		"clocks":            {setup: tellIdentity, judge: sameName},
+		"open-watch":        {during: openWatched, judge: knownWatch},
 	}
+}
+
+// openWatched opens the program that the box watches.
+func openWatched(*trial) probe.Verdict {
+	f, err := os.Open(probe.Watched)
+	if err != nil {
+		return probe.Errorf("%v", err)
+	}
+	return probe.Heldf("opened on the host: %v", f.Close() == nil)
+}
+
+// knownWatch takes a watch that saw something for what the table says it is.
+func knownWatch(t *trial) probe.Verdict {
+	v := t.inside()
+	if v.Verdict == probe.Breach && t.expectation(t.c).Kind == Shared {
+		return probe.Heldf("%s", v.Detail)
+	}
+	return v
 }
 
 // plantEnvironment gives the host variables that a box must not inherit.

@@ -170,6 +170,8 @@ func conditional() []seccomp.NameWithConditions {
 		{Name: "mknod", Conditions: bits(1, deviceBit)},
 		{Name: "mknodat", Conditions: bits(2, deviceBit)},
 		{Name: "personality", Conditions: noneOf(0, 0, perLinux32, 0xffffffff)},
+		// A lease on a file makes whoever opens it outside wait.
+		{Name: "fcntl", Conditions: []seccomp.Condition{{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETLEASE}}},
 	}
 }
 

@@ -81,6 +81,11 @@ func TestFilterOverEveryCall(t *testing.T) {
 	if got := decide(t, filter, uint32(info.ID), 0x40000000); got != kill {
 		t.Errorf("x32: %#x", got)
 	}
+	for command, w := range map[uint64]uint32{unix.F_GETFL: allow, unix.F_SETLK: allow, unix.F_SETLEASE: errno | uint32(unix.EPERM)} {
+		if got := decide(t, filter, uint32(info.ID), uint32(unix.SYS_FCNTL), 3, command); got != w {
+			t.Errorf("fcntl %d: %#x, want %#x", command, got, w)
+		}
+	}
 	if got := decide(t, filter, 0x40000003, 1); got != kill {
 		t.Errorf("i386: %#x", got)
 	}

@@ -166,6 +166,27 @@ func lockChannel(Args) Verdict {
 	return Heldf("on a shared file: flock %s, lease %s", short(lock), short(lease))
 }
 
+// openWatch wants to be told when the host opens a program.
+func openWatch(Args) Verdict {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return Heldf("no watches: %s", short(err))
+	}
+	defer unix.Close(fd)
+	if _, err := unix.InotifyAddWatch(fd, Watched, unix.IN_OPEN); err != nil {
+		return Heldf("no watch on %s: %s", Watched, short(err))
+	}
+	hold()
+	n, err := unix.Read(fd, make([]byte, 4096))
+	if n <= 0 {
+		return Heldf("nothing is told: %s", short(err))
+	}
+	return Breachf("the box was told that %s was opened outside", Watched)
+}
+
+// Watched is a program that host and box have.
+const Watched = "/usr/bin/env"
+
 // cgroups looks for the box's own limits and tries to loosen them.
 func cgroups(Args) Verdict {
 	var open []string
