@@ -328,7 +328,10 @@ func (b *box) judge(result *sandbox.Result, ended, done *keeper.Event) {
 	if ended == nil {
 		result.Signal, result.ExitCode = "SIGKILL", 137
 	}
-	group := "the engine's control group, "
+	memory, tasks := "the engine's control group, memory", "the engine's control group, pids"
+	if b.order.Bounds != nil {
+		memory, tasks = "watched by the box's process 1", "RLIMIT_NPROC"
+	}
 	switch {
 	case b.meter.Spent():
 		hit(sandbox.LimitOutput, "counted by us")
@@ -342,13 +345,13 @@ func (b *box) judge(result *sandbox.Result, ended, done *keeper.Event) {
 		hit(sandbox.LimitDisk, "the size of the box's tmpfs")
 	case result.ExitCode == 0:
 	case ended.Starved:
-		hit(sandbox.LimitMemory, group+"memory")
+		hit(sandbox.LimitMemory, memory)
 	case result.Signal == "SIGXCPU":
 		hit(sandbox.LimitCPU, "RLIMIT_CPU")
 	case result.Signal == "SIGXFSZ":
 		hit(sandbox.LimitFileSize, "RLIMIT_FSIZE")
 	case ended.Crowded:
-		hit(sandbox.LimitProcesses, group+"pids")
+		hit(sandbox.LimitProcesses, tasks)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -222,6 +221,32 @@ func (r *Runtime) fillOrder(p *plan, image imageInfo) {
 	o.Stdin, o.Stdout, o.Stderr = s.Stdin != nil, s.Stdout != nil, s.Stderr != nil
 	o.Wall = max(0, l.Wall)
 	o.Most, o.MostFiles = unlimited(l.Disk), unlimited(l.Inodes)
+	if r.keepsNothing() {
+		o.Bounds = p.bounds()
+	}
+}
+
+// bounds are the limits that a keeper keeps where the engine keeps none. Who
+// builds a layer is root inside, whose tasks are the user's own of this machine
+// as well: they are not counted.
+func (p *plan) bounds() *keeper.Bounds {
+	l := p.limits
+	b := &keeper.Bounds{Memory: l.Memory, OpenFiles: int64(l.OpenFiles), FileSize: p.fileSize(), CPU: int64(l.CPU.Seconds())}
+	if l.CPU > 0 {
+		b.CPU = max(1, b.CPU)
+	}
+	if l.Processes > 0 && p.uid != 0 {
+		b.Tasks = int64(l.Processes) + keeperTasks
+	}
+	return b
+}
+
+// fileSize bounds one file; those of a layer lie on the engine's disk.
+func (p *plan) fileSize() int64 {
+	if l := p.limits; p.spec.Capture != "" && l.Disk > 0 && (l.FileSize < 0 || l.FileSize > l.Disk) {
+		return l.Disk
+	}
+	return p.limits.FileSize
 }
 
 func unlimited(n int64) int64 {
@@ -250,9 +275,7 @@ func (r *Runtime) shape(p *plan, image imageInfo) (shape, error) {
 		},
 	}
 	s.host.ReadonlyRootfs = p.spec.Capture == ""
-	if p.spec.Capture != "" && l.Disk > 0 && (l.FileSize < 0 || l.FileSize > l.Disk) { // it lies on the engine's disk
-		l.FileSize = l.Disk
-	}
+	l.FileSize = p.fileSize()
 	s.host.Resources = r.resources(l)
 	s.host.Tmpfs = r.tmpfs(p, image)
 	if r.Name() == Podman { // it does not know the list of Docker's interface
@@ -263,12 +286,15 @@ func (r *Runtime) shape(p *plan, image imageInfo) (shape, error) {
 		// gives up all that it needed for that.
 		s.config.User = "0:0"
 		s.host.CapAdd = strslice.StrSlice{"CHOWN", "SETUID", "SETGID", "SETPCAP"}
-		s.config.Cmd = append(strslice.StrSlice{strconv.Itoa(p.uid)}, slices.Sorted(maps.Keys(s.host.Tmpfs))...)
+		s.config.Cmd = append(strslice.StrSlice{anyUID}, slices.Sorted(maps.Keys(s.host.Tmpfs))...)
 	}
 	key, err := json.Marshal([]any{s.config, s.host})
 	s.key = string(key)
 	return s, err
 }
+
+// anyUID stands for an id that each container gets for itself.
+const anyUID = "?"
 
 // masked are files of the kernel that nobody in a box has business with: what
 // engines mask themselves, and some more.

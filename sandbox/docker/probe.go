@@ -2,8 +2,10 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
@@ -36,11 +38,64 @@ func (r *Runtime) Probe(ctx context.Context) sandbox.Availability {
 	if err != nil {
 		return r.classify(err)
 	}
+	bare := info.CgroupVersion == "1" && r.rootlessPodman(ctx)
 	a := sandbox.Availability{OK: true, Report: r.report(info)}
+	if bare {
+		a.Report = unbound(a.Report)
+	}
 	r.mu.Lock()
-	r.answer = &a
+	r.answer, r.bare = &a, bare
 	r.mu.Unlock()
 	return a
+}
+
+// keepsNothing says whether the engine is known to have no control groups.
+func (r *Runtime) keepsNothing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bare
+}
+
+// rootlessPodman asks for what Podman adds to the answer of Docker's interface.
+// Its own control groups of version 1 are those of the whole machine, which it
+// does not say otherwise.
+func (r *Runtime) rootlessPodman(ctx context.Context) bool {
+	api, err := r.api()
+	if err != nil || r.Name() != Podman {
+		return false
+	}
+	at := "http://podman"
+	if addr, ok := strings.CutPrefix(api.DaemonHost(), "tcp://"); ok {
+		at = "http://" + addr
+	}
+	ask, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"/v"+api.ClientVersion()+"/info", nil)
+	if err != nil {
+		return false
+	}
+	answer, err := api.HTTPClient().Do(ask)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	var info struct{ Rootless bool }
+	return json.NewDecoder(answer.Body).Decode(&info) == nil && info.Rootless
+}
+
+// unbound says what is left of a report without control groups.
+func unbound(r sandbox.Report) sandbox.Report {
+	out := slices.Clone(r)
+	for i, k := range out {
+		switch k.Promise {
+		case sandbox.PromiseCPU:
+			out[i].Strength, out[i].Mechanism = sandbox.NotKept, "a rootless engine cannot limit it with cgroup v1"
+		case sandbox.PromiseMemory:
+			out[i].Strength, out[i].Mechanism = sandbox.Watched, "the sum of resident memory, watched by the box's process 1 (a rootless engine has no cgroup v1)"
+		case sandbox.PromiseProcesses:
+			out[i].Mechanism = "RLIMIT_NPROC of an id that only this box has"
+		}
+		out[i].Mechanism = strings.ReplaceAll(out[i].Mechanism, ", which counts as its memory", "")
+	}
+	return out
 }
 
 // ask gets to know the engine.

@@ -29,6 +29,7 @@ type Runtime struct {
 	opened  *engine
 	held    *lease
 	answer  *sandbox.Availability
+	bare    bool           // the engine has no control groups; known with the answer
 	endings sync.WaitGroup // containers being removed
 }
 
@@ -99,6 +100,11 @@ func (r *Runtime) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 
 // prepare gives a container that waits for what a spec asks for.
 func (r *Runtime) prepare(ctx context.Context, spec sandbox.Spec) (*plan, *vessel, error) {
+	if r.Name() == Podman { // how its boxes are made depends on what it can
+		if a := r.Probe(ctx); !a.OK {
+			return nil, nil, worded(strings.TrimSuffix(a.Reason+"; "+a.Remedy, "; "))
+		}
+	}
 	p, err := r.plan(ctx, spec)
 	if err != nil {
 		return nil, nil, err

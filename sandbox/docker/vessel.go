@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -69,6 +72,10 @@ func (v *vessel) create(ctx context.Context, s shape) error {
 	}
 	config, host := s.config, s.host
 	config.Labels = lease.labels()
+	if len(config.Cmd) > 0 && config.Cmd[0] == anyUID {
+		config.Cmd = slices.Clone(config.Cmd)
+		config.Cmd[0] = strconv.Itoa(firstUID + rand.IntN(manyUIDs))
+	}
 	for range 3 {
 		v.name = "kintsugi-" + random()
 		var made container.CreateResponse

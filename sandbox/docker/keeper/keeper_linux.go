@@ -280,7 +280,7 @@ func (k *keeper) answer(questions *json.Decoder, p *program) {
 
 // run runs the program to its end and hands back what it changed.
 func (k *keeper) run(questions *json.Decoder) error {
-	p := &program{order: &k.order, meters: findMeters()}
+	p := &program{order: &k.order, meters: findMeters(k.order.Bounds == nil), ended: make(chan struct{})}
 	if err := p.start(k.session); err != nil {
 		return err
 	}

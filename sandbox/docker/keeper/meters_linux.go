@@ -14,8 +14,12 @@ type meters struct{ memoryDir, pidsDir, cpuDir string }
 
 const groupRoot = "/sys/fs/cgroup"
 
-// findMeters finds the group's files, of version 2 or 1.
-func findMeters() meters {
+// findMeters finds the group's files, of version 2 or 1. Where no group is the
+// container's own, there are none.
+func findMeters(own bool) meters {
+	if !own {
+		return meters{"/nonexistent", "/nonexistent", "/nonexistent"}
+	}
 	if _, err := os.Stat(groupRoot + "/cgroup.controllers"); err == nil {
 		return meters{groupRoot, groupRoot, groupRoot}
 	}

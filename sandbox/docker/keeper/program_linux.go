@@ -30,6 +30,11 @@ type program struct {
 	overdue atomic.Bool
 	full    atomic.Bool // it wrote more than it may
 	timer   *time.Timer
+
+	// What was seen of a box whose bounds are kept here.
+	ended            chan struct{}
+	most             atomic.Int64 // bytes
+	starved, crowded atomic.Bool
 }
 
 // start starts the program. Why it could not be started is the program's own
@@ -50,6 +55,12 @@ func (p *program) start(session *yamux.Session) error {
 		return err
 	}
 	defer in.Close()
+	if b := p.order.Bounds; b != nil {
+		if err := b.set(); err != nil {
+			return fmt.Errorf("the limits: %w", err)
+		}
+		go p.watch(b)
+	}
 	p.began = time.Now()
 	path, err := find(p.order.Argv[0], p.order.Env)
 	if err == nil {
@@ -187,12 +198,13 @@ func (p *program) wait() Event {
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	close(p.ended)
 	e.Took = time.Since(p.began)
 	p.copies.Wait()
 	var r unix.Rusage
 	_ = unix.Getrusage(unix.RUSAGE_CHILDREN, &r)
-	e.Usage = sandbox.Usage{CPU: time.Duration(r.Utime.Nano() + r.Stime.Nano()), Memory: max(r.Maxrss<<10, p.meters.peak())}
-	e.Overdue, e.Starved, e.Crowded = p.overdue.Load(), p.meters.killed() > 0, p.meters.refused() > 0
+	e.Usage = sandbox.Usage{CPU: time.Duration(r.Utime.Nano() + r.Stime.Nano()), Memory: max(r.Maxrss<<10, p.meters.peak(), p.most.Load())}
+	e.Overdue, e.Starved, e.Crowded = p.overdue.Load(), p.starved.Load() || p.meters.killed() > 0, p.crowded.Load() || p.meters.refused() > 0
 	return e
 }
 
@@ -216,6 +228,9 @@ func reap(pid int) int {
 
 // usage samples what the container uses now, without us.
 func (p *program) usage() sandbox.Usage {
+	if p.order.Bounds != nil {
+		return sample()
+	}
 	return sandbox.Usage{Memory: p.meters.memory(), Processes: max(0, p.meters.tasks()-ownTasks()), CPU: p.meters.cpu()}
 }
 

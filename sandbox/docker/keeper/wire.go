@@ -42,6 +42,18 @@ type Order struct {
 	// Most bounds the bytes, and MostFiles the entries, that are handed back.
 	Most      int64
 	MostFiles int64
+	// Bounds are limits that the keeper has to keep itself; nil: the engine
+	// keeps them, and its control group is the container's own.
+	Bounds *Bounds `json:",omitempty"`
+}
+
+// Bounds are what engines without control groups leave open. 0 is no limit.
+type Bounds struct {
+	Memory    int64 // bytes of all processes together, watched
+	Tasks     int64 // of the id that the program has
+	OpenFiles int64
+	FileSize  int64 // bytes
+	CPU       int64 // seconds of one process
 }
 
 // Tree is a folder inside the container.
