@@ -26,6 +26,10 @@ func resolverFor(name string) resolver {
 		return (*scan).pythonVisible
 	case "python-advice":
 		return (*scan).pythonAdvice
+	case "python-needs":
+		return (*scan).pythonNeeds
+	case "python-removed":
+		return (*scan).pythonRemoved
 	case "pip-command":
 		return (*scan).pipCommand
 	case "python-known-dist":
@@ -202,11 +206,21 @@ func (s *scan) plainName(m *match) string {
 func (s *scan) pythonShadow(m *match) string {
 	root, _, _ := strings.Cut(expand(m.rule.Key, m.vars), ".")
 	_, mapped := s.rules.importRow(root)
-	known := mapped || s.rules.stdlib(root, s.in.Python) == stdPresent || s.rules.list("pypi").has(root)
-	if known && s.isLocal(root) {
+	known := mapped || s.rules.stdlib(root, s.in.Python) == stdPresent
+	switch {
+	case known && ownModule(m.vars["path"], root):
+		return "local"
+	case (known || s.rules.list("pypi").has(root)) && s.isLocal(root):
 		return "local"
 	}
 	return "other"
+}
+
+// ownModule tells that the file of a module, as an error names it, is one of
+// the user's own and bears the module's name.
+func ownModule(file, module string) bool {
+	base := path.Base(strings.ReplaceAll(file, `\`, "/"))
+	return base == module+".py" && !(&frame{file: file}).library()
 }
 
 // isLocal tells whether a file of that name, with or without its extension,
