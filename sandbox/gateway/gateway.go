@@ -227,7 +227,7 @@ func (g *Gateway) makeAdapters() (map[string]adapter, error) {
 	for eco, ups := range by {
 		a := g.newAdapter(eco, ups)
 		if a == nil {
-			return nil, fmt.Errorf("the gateway cannot serve %q: the ecosystems are pip, npm, go, cargo, gem and apt", eco)
+			return nil, fmt.Errorf("the gateway cannot serve %q: the ecosystems are pip, npm, go, cargo, maven, gem and apt", eco)
 		}
 		out[eco] = a
 	}
@@ -244,6 +244,8 @@ func (g *Gateway) newAdapter(eco string, ups []Upstream) adapter {
 		return &gomod{g: g, ups: ups}
 	case "cargo":
 		return &cargo{g: g, up: ups[0]}
+	case "maven":
+		return &maven{g: g, up: ups[0]}
 	case "gem":
 		return &gem{g: g, up: ups[0]}
 	case "apt":

@@ -70,7 +70,7 @@ type Learner struct {
 }
 
 // Ecosystems are those that a gateway can serve, in the order of reports.
-var ecosystems = []string{"pip", "npm", "go", "cargo", "gem", "apt"}
+var ecosystems = []string{"pip", "npm", "go", "cargo", "maven", "gem", "apt"}
 
 // Learn asks all package managers of the machine. It takes as long as the
 // slowest of them, about a second.
@@ -102,7 +102,7 @@ const askTime = 20 * time.Second
 
 func (l Learner) one(ctx context.Context, eco string) Learned {
 	ask := map[string]func(context.Context) (Learned, error){
-		"pip": l.pip, "npm": l.npm, "go": l.gomod, "cargo": l.cargo, "gem": l.gem, "apt": l.apt,
+		"pip": l.pip, "npm": l.npm, "go": l.gomod, "cargo": l.cargo, "maven": l.maven, "gem": l.gem, "apt": l.apt,
 	}[eco]
 	if ask == nil {
 		return Learned{Notes: []Note{{eco, "unknown ecosystem"}}}

@@ -82,6 +82,7 @@ var settings = map[string]struct{ vars, files []string }{
 	"npm":   {[]string{"npm_config_", "NPM_CONFIG_"}, []string{"~/.npmrc", "/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc"}},
 	"go":    {[]string{"GO"}, []string{"~/.config/go/env"}},
 	"cargo": {[]string{"CARGO_"}, []string{"~/.cargo/config.toml", "~/.cargo/config"}},
+	"maven": {[]string{"MAVEN_", "M2_"}, []string{"~/.m2/settings.xml", "/etc/maven/settings.xml"}},
 	"gem":   {[]string{"GEM"}, []string{"~/.gemrc", "/etc/gemrc"}},
 	"apt":   {nil, []string{"/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d"}},
 }

@@ -217,6 +217,9 @@ func (g *Gateway) About(ctx context.Context, ecosystem, name string) (About, err
 		return a.about(ctx, plainName(name))
 	case *npm:
 		return a.about(ctx, name)
+	case *maven:
+		versions, err := a.versions(ctx, name)
+		return About{Releases: len(versions)}, err
 	}
 	return About{}, fmt.Errorf("the index of %s tells nothing about packages", ecosystem)
 }

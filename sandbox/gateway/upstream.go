@@ -9,7 +9,7 @@ import (
 
 // Upstream is one place that packages of an ecosystem come from.
 type Upstream struct {
-	Ecosystem string `json:"ecosystem"` // pip, npm, go, cargo, gem, apt
+	Ecosystem string `json:"ecosystem"` // pip, npm, go, cargo, maven, gem, apt
 	// URL is the index, without credentials.
 	URL string `json:"url"`
 	// Origin says where the URL was learned: a variable, a file, a command.
