@@ -245,7 +245,7 @@ func (g *Gateway) newAdapter(eco string, ups []Upstream) adapter {
 	case "cargo":
 		return &cargo{g: g, up: ups[0]}
 	case "maven":
-		return &maven{g: g, up: ups[0]}
+		return &maven{g: g, up: ups[0], asking: make(chan struct{}, mavenAhead)}
 	case "gem":
 		return &gem{g: g, up: ups[0]}
 	case "apt":

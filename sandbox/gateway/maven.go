@@ -7,8 +7,11 @@ import (
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"kintsugi/sandbox/lazyregexp"
@@ -23,8 +26,9 @@ import (
 //
 // Its packages are called "group:artifact".
 type maven struct {
-	g  *Gateway
-	up Upstream
+	g      *Gateway
+	up     Upstream
+	asking chan struct{} // a slot for each checksum that is asked for ahead
 }
 
 var (
@@ -146,9 +150,14 @@ func (m *maven) artefact(ctx context.Context, r *request, f mavenFile) (answer, 
 			return answer{}, err
 		}
 	}
-	return m.g.artefact(ctx, artefact{
+	a, err := m.g.artefact(ctx, artefact{
 		eco: "maven", name: f.name, version: f.version, file: f.file, url: m.up.join(f.path), up: &m.up, sum: s, kind: mavenKind(f.file),
 	}, r.entry)
+	if err == nil && !r.entry.Hit && strings.HasSuffix(f.file, ".pom") {
+		m.ahead(a.body)
+		_, err = a.body.Seek(0, io.SeekStart)
+	}
+	return a, err
 }
 
 func mavenKind(file string) string {
@@ -161,77 +170,86 @@ func mavenKind(file string) string {
 	return ""
 }
 
-// sums are the checksums that may lie beside a file, the strongest first.
+// mavenSums are the checksums that may lie beside a file, the strongest first.
 var mavenSums = []string{"sha512", "sha256", "sha1"}
 
 // sum is the strongest checksum that lies beside a file, and when it was put
-// there, as far as the index tells. One that is in the cache is good forever;
-// otherwise all are asked for at once.
+// there, as far as the index tells. Once it is known it is good forever.
 func (m *maven) sum(ctx context.Context, f mavenFile) (sum, time.Time, error) {
-	wants := make([]wanted, len(mavenSums))
+	w := wanted{eco: "maven", name: f.name + " " + f.version, url: m.up.join(f.path), accept: "checksum", up: &m.up}
+	pg, ok := m.g.have(w)
+	if !ok {
+		v, err, _ := m.g.flight.Do("checksum\n"+w.url, func() (any, error) { return m.ask(m.g.life, f, w) })
+		if err != nil {
+			return sum{}, time.Time{}, err
+		}
+		pg = v.(*page)
+	}
+	algo, digits, _ := strings.Cut(string(pg.body), " ")
+	if !isHex(digits, hashLength[algo]) {
+		return sum{}, time.Time{}, m.gone(ctx, f, nil)
+	}
+	at, _ := http.ParseTime(pg.head.Modified)
+	return sum{algo, digits}, at, ctx.Err()
+}
+
+// ask asks for all checksums of a file at once, and keeps the strongest.
+func (m *maven) ask(ctx context.Context, f mavenFile, w wanted) (*page, error) {
+	got, failed := make([]*page, len(mavenSums)), make([]error, len(mavenSums))
+	var wg sync.WaitGroup
 	for i, algo := range mavenSums {
-		wants[i] = wanted{eco: "maven", name: f.name + " " + f.version, url: m.up.join(f.path + "." + algo), up: &m.up, anyAge: true}
+		side := wanted{eco: "maven", name: w.name, url: m.up.join(f.path + "." + algo), up: &m.up, anyAge: true}
+		wg.Go(func() { got[i], failed[i] = m.g.page(ctx, side) })
 	}
-	for i, w := range wants {
-		if pg, ok := m.g.have(w); ok {
-			if s, ok := mavenSum(mavenSums[i], pg); ok {
-				return s, pg.head.modified(), nil
-			}
+	wg.Wait()
+	for i, algo := range mavenSums {
+		switch digits, ok := mavenSum(algo, got[i]); {
+		case ok:
+			p := &page{head: got[i].head, body: []byte(algo + " " + digits), checked: got[i].checked}
+			return p, m.g.store.keepPage(w, p)
+		case failed[i] != nil && unreachable(failed[i]):
+			return nil, m.g.absent("maven", w.name, failed[i])
+		case failed[i] != nil && asRefusal(failed[i]).status != statusAbsent:
+			return nil, failed[i] // it may be there
 		}
 	}
-	got := make([]chan *page, len(wants))
-	failed := make([]error, len(wants))
-	for i, w := range wants {
-		got[i] = make(chan *page, 1)
-		go func() {
-			pg, err := m.g.page(ctx, w)
-			failed[i] = err
-			got[i] <- pg
-		}()
-	}
-	for i := range wants {
-		if pg := <-got[i]; failed[i] == nil {
-			if s, ok := mavenSum(mavenSums[i], pg); ok {
-				return s, pg.head.modified(), nil
-			}
-		} else if asRefusal(failed[i]).status != statusAbsent || unreachable(failed[i]) {
-			return sum{}, time.Time{}, m.gone(f, failed[i])
-		}
-	}
-	return sum{}, time.Time{}, m.gone(f, failed[len(failed)-1])
+	return nil, m.gone(ctx, f, failed[len(failed)-1])
 }
 
 // gone tells why a file cannot be had: it has no checksum, so that it is
 // either not there or nobody vouches for it.
-func (m *maven) gone(f mavenFile, err error) error {
+func (m *maven) gone(ctx context.Context, f mavenFile, err error) error {
 	switch {
 	case err == nil:
 		return refuse(statusPolicy, "%s has no checksum that can be read", f.file)
-	case unreachable(err):
-		return m.g.absent("maven", f.name+" "+f.version, err)
-	case asRefusal(err).status == statusAbsent:
-		return refuse(statusAbsent, "the index has no %s %s (%s)", f.name, f.version, f.file)
+	case asRefusal(err).status != statusAbsent:
+		return err
 	}
-	return err
+	all, _ := m.versions(ctx, f.name)
+	if len(all) == 0 {
+		return refuse(statusAbsent, "the index has no %s", f.name)
+	}
+	newest := mavenSorted(all)[0]
+	if slices.Contains(all, f.version) {
+		return refuse(statusAbsent, "the index has no file %s", f.file)
+	}
+	return refuse(statusAbsent, "the index has no %s %s; its newest release is %s", f.name, f.version, newest)
 }
 
 // mavenSum reads a checksum file: the digits, maybe with a name behind them.
-func mavenSum(algo string, pg *page) (sum, bool) {
+func mavenSum(algo string, pg *page) (digits string, ok bool) {
+	if pg == nil {
+		return "", false
+	}
 	words := strings.Fields(string(pg.body[:min(len(pg.body), 1024)]))
 	if len(words) == 0 {
-		return sum{}, false
+		return "", false
 	}
-	digits := strings.ToLower(words[0])
-	return sum{algo, digits}, isHex(digits, hashLength[algo])
+	digits = strings.ToLower(words[0])
+	return digits, isHex(digits, hashLength[algo])
 }
 
-// modified is the time that the upstream gives a page; zero when it gives none.
-func (h pageHead) modified() time.Time {
-	at, _ := http.ParseTime(h.Modified)
-	return at
-}
-
-// mavenVersions lists the versions of a package that the index names, in its
+// versions lists the versions of a package that the index names, in its
 // order, which is that of their appearance.
 func (m *maven) versions(ctx context.Context, name string) ([]string, error) {
 	group, artifact, ok := strings.Cut(name, ":")

@@ -26,12 +26,7 @@ func (g *Gateway) Newest(ctx context.Context, ecosystem, name string) (string, e
 	if err != nil {
 		return "", err
 	}
-	final := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !mavenFinal(v) })
-	if len(final) == 0 {
-		final = all
-	}
-	slices.SortStableFunc(final, mavenCompare)
-	slices.Reverse(final)
+	final := mavenSorted(all)
 	sess := &served{g: g, Session: Session{}}
 	v, e := sess.sieve(ecosystem, name), Entry{}
 	for _, version := range final[:min(len(final), mavenTries)] {
@@ -55,6 +50,17 @@ func (g *Gateway) Newest(ctx context.Context, ecosystem, name string) (string, e
 		return "", err
 	}
 	return "", refuse(statusAbsent, "the index has no release of %s that can be had", name)
+}
+
+// mavenSorted are the final versions, or all when there are none, the newest
+// first.
+func mavenSorted(all []string) []string {
+	final := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return !mavenFinal(v) })
+	if len(final) == 0 {
+		final = slices.Clone(all)
+	}
+	slices.SortStableFunc(final, func(a, b string) int { return mavenCompare(b, a) })
+	return final
 }
 
 var mavenPre = lazyregexp.New(`(?i)(?:^|[-._])(?:alpha|beta|b|rc|cr|m|ea|pre|preview|snapshot|incubating|dev|milestone|android|jdk[56]|java[67])(?:[-._]?[0-9].*)?$`)

@@ -132,7 +132,10 @@ func (l Layer) matches(pins []gateway.Pin) bool {
 // it is used.
 func checkPinned(r Request, got []Artefact) error {
 	for _, a := range got {
-		i := slices.IndexFunc(r.Pins, func(p gateway.Pin) bool { return p.Name == a.Name })
+		i := slices.IndexFunc(r.Pins, func(p gateway.Pin) bool { return p.Name == a.Name && p.Version == a.Version })
+		if i < 0 { // a manager that takes several versions of a package has several pins
+			i = slices.IndexFunc(r.Pins, func(p gateway.Pin) bool { return p.Name == a.Name })
+		}
 		switch {
 		case len(r.Pins) == 0, i < 0 && r.Unpinned:
 		case i < 0:

@@ -30,7 +30,7 @@ import (
 
 // Request is one set of packages to have.
 type Request struct {
-	Manager  string // pip, npm, apt, go, cargo
+	Manager  string // pip, npm, apt, go, cargo, maven
 	Packages []string
 	// Argv0 is the interpreter that runs the user's code ("python3").
 	Argv0 string
@@ -116,7 +116,7 @@ func (in *Installer) Install(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	one := map[string]func(context.Context, Request) (Layer, error){
-		"pip": in.pip, "npm": in.npm, "apt": in.apt, "go": in.golang, "cargo": in.cargo,
+		"pip": in.pip, "npm": in.npm, "apt": in.apt, "go": in.golang, "cargo": in.cargo, "maven": in.maven,
 	}[r.Manager]
 	if one == nil {
 		return Layer{}, &Error{Manager: r.Manager, Reason: "this kind of package cannot be installed in a box yet"}
