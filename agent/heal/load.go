@@ -203,6 +203,8 @@ func (r *Rules) loadLists(sources []fs.FS) {
 	}
 	r.lists["curated apt"] = sync.OnceValue(r.readCuratedApt)
 	r.lists["curated pip"] = sync.OnceValue(r.readCurated)
+	r.lists["curated maven"] = sync.OnceValue(r.readCuratedMaven)
+	r.lists["maven groups"] = sync.OnceValue(r.readMavenGroups)
 }
 
 // baseNames lists the files that match pattern in any source, without folder

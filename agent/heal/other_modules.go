@@ -127,19 +127,6 @@ func (s *scan) ownImports(m *match) string {
 	return "none"
 }
 
-// javaPackage decides what a missing Java package or class is.
-func (s *scan) javaPackage(m *match) string {
-	if m.vars["package"] == "" {
-		m.vars["package"] = strings.NewReplacer("/", ".", "$", ".").Replace(m.vars["path"])
-	}
-	name := m.vars["package"]
-	i := strings.LastIndexByte(name, '.')
-	if i < 0 || s.isLocal(name[i+1:]) || s.isLocal(changed(name, "root")) {
-		return "local"
-	}
-	return s.lookupOne(m)
-}
-
 // texStyle decides what a missing style file is.
 func (s *scan) texStyle(m *match) string {
 	if s.isLocal(m.vars["style"]) {

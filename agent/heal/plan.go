@@ -19,6 +19,8 @@ func (r *Rules) Plan(ecosystem string, imports []string, have func(module string
 			p.golang(imp, have)
 		case "rust":
 			p.rust(imp, have)
+		case "java":
+			p.java(imp, have)
 		}
 	}
 	return p.out
@@ -77,6 +79,16 @@ func (p *planner) rust(crate string, have func(string) bool) {
 	if s.rustCrate(m) == "known" && !have(crate) {
 		p.add("cargo", m, crate)
 	}
+}
+
+func (p *planner) java(class string, have func(string) bool) {
+	s := &scan{rules: p.rules, in: p.in}
+	m := &match{rule: &rule{Lookup: "jar", Key: "{package}"}, vars: map[string]string{"package": class}}
+	if s.javaPackage(m) != "known" || m.vars["jars"] == "" || have(class) {
+		return
+	}
+	m.vars["packages"] = m.vars["jars"]
+	p.add("maven", m, class)
 }
 
 // add puts the packages of a match into the remedy for their manager and

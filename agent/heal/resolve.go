@@ -60,6 +60,10 @@ func resolverFor(name string) resolver {
 		return (*scan).ownImports
 	case "java-package":
 		return (*scan).javaPackage
+	case "jdbc-driver":
+		return (*scan).jdbcDriver
+	case "maven-package":
+		return (*scan).mavenPackage
 	case "tex-style":
 		return (*scan).texStyle
 	case "lua-module":

@@ -26,6 +26,8 @@ func (r *Rules) Vouch(manager, name string) Verdict {
 		return Verdict{Trust: Unknown, Origin: "map wrong: " + name, DidYouMean: strings.Split(w.columns["packages"], ", ")}
 	}
 	switch {
+	case manager == "maven":
+		return r.vouchMaven(name)
 	case manager == "go":
 		name = r.goModule(name)
 	case manager == "cargo" && !r.list("cargo-known").has(name): // crates differ in more than a dash
@@ -80,6 +82,10 @@ func bareName(manager, name string) string {
 	case "cargo":
 		if i := strings.IndexAny(name, "@["); i > 0 {
 			name = name[:i]
+		}
+	case "maven":
+		if part := strings.SplitN(name, ":", 3); len(part) == 3 {
+			name = part[0] + ":" + part[1]
 		}
 	}
 	return name
