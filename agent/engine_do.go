@@ -85,6 +85,7 @@ type run struct {
 	failed  map[string]bool // failures that a remedy was tried for
 	source  *source         // nil until it is needed
 	consent bool            // a remedy was left out for want of an answer
+	better  *heal.Diagnosis // what an installer said is wrong, which explains more
 	denied  string          // why the last remedy was refused
 	file    string          // the program that runs, on the host; "" for a command
 	locked  bool            // its packages were prepared from a lock
@@ -141,6 +142,9 @@ func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
 			return Outcome{}, serr
 		}
 		if !mend {
+			if r.better != nil {
+				d = *r.better
+			}
 			return e.outcome(r, a, &d), nil
 		}
 	}

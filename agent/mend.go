@@ -82,7 +82,26 @@ func (e *Engine) next(ctx context.Context, r *run, a *attempt, d heal.Diagnosis)
 			return mended, err
 		}
 	}
+	if r.better != nil {
+		return false, e.log(e.failure(r, a, *r.better))
+	}
 	return false, nil
+}
+
+// learn reads the words of a failed installer: a project may name packages that
+// do not exist, which only the index can tell.
+func (e *Engine) learn(r *run, m heal.Remedy, err error) {
+	var failed *install.Error
+	if m.Manager != "maven" || !errors.As(err, &failed) {
+		return
+	}
+	if rules, err := e.Rules(); err == nil {
+		d := rules.Diagnose(heal.Input{Text: failed.Output, Exit: 1})
+		if d.Kind == "unknown_package" {
+			d.Evidence = append(d.Evidence, failed.Reason)
+			r.better = &d
+		}
+	}
 }
 
 func (e *Engine) failure(r *run, a *attempt, d heal.Diagnosis) event.Failure {
@@ -187,6 +206,7 @@ func (e *Engine) carryOut(ctx context.Context, r *run, id string, m heal.Remedy)
 		return event.RemedyEnd{OK: true, Reused: true}
 	}
 	if err != nil {
+		e.learn(r, m, err)
 		return event.RemedyEnd{Error: inert.String(err.Error())}
 	}
 	e.arrange(r, m)
@@ -248,7 +268,7 @@ func interpreter(r *run, manager string) string {
 	if manager == "cargo" && r.compiled {
 		return "rustc" // a single file, whatever project it lies in
 	}
-	want := map[string]string{"pip": "python", "npm": "node"}[manager]
+	want := map[string]string{"pip": "python", "npm": "node", "maven": "java"}[manager]
 	if want != "" && len(r.argv) > 0 {
 		name := r.argv[0][strings.LastIndexByte(r.argv[0], '/')+1:]
 		if strings.HasPrefix(name, want) {

@@ -119,6 +119,8 @@ func languageOf(r *run) (ecosystem, manager string) {
 		return "python", "pip"
 	case name == "node":
 		return "node", "npm"
+	case name == "java" && ext == ".java":
+		return "java", "maven"
 	case r.compiled && ext == ".go":
 		return "go", "go"
 	case r.compiled && ext == ".rs":
@@ -137,6 +139,8 @@ func (e *Engine) present(ctx context.Context, r *run, ecosystem string) (have fu
 		return func(string) bool { return false }, err != nil && e.lookPath("go")
 	case "rust":
 		return func(string) bool { return false }, e.lookPath("cargo") && e.lookPath("rustc")
+	case "java": // a class path of the user's may have anything
+		return func(string) bool { return false }, e.lookPath("mvn") && valueOf(e.Env, "CLASSPATH") == ""
 	case "node":
 		dirs = e.nodeDirs()
 	case "python":
@@ -150,6 +154,16 @@ func (e *Engine) present(ctx context.Context, r *run, ecosystem string) (have fu
 	}
 	missing := e.absent(ctx, r, ecosystem)
 	return func(module string) bool { return !missing[module] }, missing != nil
+}
+
+// valueOf is a variable of an environment.
+func valueOf(env []string, name string) string {
+	for _, kv := range env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
 }
 
 // existsIn looks for a module or package in folders of an interpreter.

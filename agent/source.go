@@ -13,6 +13,7 @@ import (
 
 	"kintsugi/agent/heal"
 	"kintsugi/agent/heal/install"
+	"kintsugi/agent/heal/pom"
 )
 
 // source is what the user's own code says: the modules it imports and the
@@ -33,7 +34,7 @@ const (
 
 // readSource looks at the program and the files beside it.
 func (e *Engine) readSource(r *run) source {
-	s := source{byFile: map[string][]string{}}
+	s, maven := source{byFile: map[string][]string{}}, heal.RunsMaven(r.argv)
 	entry := importsOf("main"+r.call.Ext, []byte(r.call.Code))
 	for _, arg := range union(r.argv, []string{r.call.File}) { // a compiler's command hides the file
 		if text, err := readSmall(e.hostPath(arg)); err == nil {
@@ -46,7 +47,7 @@ func (e *Engine) readSource(r *run) source {
 		name, list := stem(rel), importsOf(rel, text())
 		s.local = append(s.local, name, topDir(rel))
 		s.byFile[name] = append(s.byFile[name], list...)
-		if whole(rel) && !r.compiled {
+		if whole(rel) && !r.compiled || maven && built(rel) {
 			entry = append(entry, list...)
 		}
 	})
@@ -64,6 +65,9 @@ func (e *Engine) readSource(r *run) source {
 func whole(rel string) bool {
 	return slices.Contains([]string{".go", ".rs"}, filepath.Ext(rel)) || filepath.Base(rel) == "Cargo.toml"
 }
+
+// built says that Maven reads a file although nobody names it.
+func built(rel string) bool { return filepath.Ext(rel) == ".java" || filepath.Base(rel) == "pom.xml" }
 
 // foreign leaves out packages of the user's own Go module.
 func (e *Engine) foreign(imports []string) []string {
@@ -86,9 +90,14 @@ func importsOf(name string, text []byte) []string {
 		return heal.GoImports(text)
 	case ".rs":
 		return heal.RustImports(text)
+	case ".java":
+		return heal.JavaImports(text)
 	}
-	if filepath.Base(name) == "Cargo.toml" {
+	switch filepath.Base(name) {
+	case "Cargo.toml":
 		return install.CratesOf(string(text))
+	case "pom.xml":
+		return pom.Names(string(text))
 	}
 	return nil
 }
@@ -174,7 +183,7 @@ func readSmall(path string) ([]byte, error) {
 // together adds to a remedy for one missing module the others that the code
 // imports and the box lacks, so that they are installed at once.
 func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.Remedy) heal.Remedy {
-	compiled := m.Manager == "go" || m.Manager == "cargo"
+	compiled := m.Manager == "go" || m.Manager == "cargo" || m.Manager == "maven"
 	if m.Action != "install" || !compiled && (d.Kind != "missing_module" || m.Manager != "pip" && m.Manager != "npm") {
 		return m
 	}

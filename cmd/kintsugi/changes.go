@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kintsugi/agent/event"
+	"kintsugi/agent/heal"
 	"kintsugi/sandbox/workspace"
 )
 
@@ -83,7 +84,7 @@ func openKept(s event.Summary, shared bool) (*kept, error) {
 	if shared {
 		open = workspace.OpenShared
 	}
-	store, err := open(filepath.Join(s.Dir, "work"), source, workspace.Options{})
+	store, err := open(filepath.Join(s.Dir, "work"), source, workspace.Options{Outputs: heal.Outputs()})
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", s.ID, err)
 	}

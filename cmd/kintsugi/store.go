@@ -2,6 +2,7 @@ package main
 
 import (
 	"kintsugi/agent"
+	"kintsugi/agent/heal"
 	"kintsugi/agent/worktree"
 	"kintsugi/sandbox/workspace"
 )
@@ -14,7 +15,7 @@ type store struct {
 }
 
 func openStore(dir string, p agent.Project) (*store, error) {
-	s, err := workspace.Open(dir, p.Source, workspace.Options{})
+	s, err := workspace.Open(dir, p.Source, workspace.Options{Outputs: heal.Outputs()})
 	if err != nil {
 		return nil, err
 	}

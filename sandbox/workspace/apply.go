@@ -138,6 +138,9 @@ func (s *Store) Apply(ctx context.Context, id string, sel Selection, o ApplyOpti
 		return Report{}, err
 	}
 	defer c.Close()
+	if sel.names(c.outputs) {
+		c.outputs = nil
+	}
 	o.Confirm = cleanPaths(o.Confirm)
 	p := planner{ctx: ctx, c: c, sel: sel.clean(), o: o, rep: Report{DryRun: o.DryRun, Recovered: recovered}}
 	if !o.DryRun {

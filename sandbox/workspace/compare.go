@@ -15,6 +15,8 @@ type Comparison struct {
 	guard checker
 	// repositories remembers which directories git takes for repositories.
 	repositories map[string]bool
+	outputs      map[string][]string // Options.Outputs
+	built        map[string]bool     // which folders are some
 }
 
 // Compare holds the checkpoint id against the project as it is now.
@@ -31,7 +33,7 @@ func (s *Store) Compare(id string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Comparison{s: st, top: len(uppers), base: b, guard: checker{guard: s.opts.Guard}}, nil
+	return &Comparison{s: st, top: len(uppers), base: b, guard: checker{guard: s.opts.Guard}, outputs: s.opts.Outputs}, nil
 }
 
 // CompareStep holds the checkpoint id against its parent: what one step did.
@@ -52,18 +54,19 @@ func (s *Store) CompareStep(id string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Comparison{s: st, top: 1, guard: checker{guard: s.opts.Guard}}, nil
+	return &Comparison{s: st, top: 1, guard: checker{guard: s.opts.Guard}, outputs: s.opts.Outputs}, nil
 }
 
 // Close releases the comparison.
 func (c *Comparison) Close() { c.s.close() }
 
 // Changes goes through all differences: a directory before what is new in it,
-// after what is deleted in it, names sorted. An error ends it.
+// after what is deleted in it, names sorted. What builds make is left out
+// (Options.Outputs). An error ends it.
 func (c *Comparison) Changes() iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		for ch, err := range c.s.walk(c.top, false) {
-			if err == nil && c.base.untouched(ch) {
+			if err == nil && (c.base.untouched(ch) || c.output(ch.Path)) {
 				continue
 			}
 			if err == nil {

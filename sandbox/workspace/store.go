@@ -26,6 +26,11 @@ type Options struct {
 	// Guard is the list of files that trusted tools run by themselves; nil is
 	// the built-in one.
 	Guard *Guard
+	// Outputs are folders that builds make ("target"), each with the files
+	// beside which it is one ("Cargo.toml"). Boxes of the session share what is
+	// in there; comparisons leave it out, and Apply takes it only where a
+	// selection names it.
+	Outputs map[string][]string
 	// Remove is asked to remove a directory that RemoveTree could not, for
 	// example because its files belong to ids that only a user namespace maps.
 	Remove func(path string) error

@@ -179,6 +179,22 @@ func (p *Project) Dependencies() []Dependency {
 	return out
 }
 
+// Names lists the packages that the text of a project file names, each once;
+// none when it cannot be read.
+func Names(text string) []string {
+	p, err := Read(text)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, d := range p.Dependencies() {
+		if !slices.Contains(out, d.Name()) {
+			out = append(out, d.Name())
+		}
+	}
+	return out
+}
+
 // Has says whether the project names a dependency or a plugin.
 func (p *Project) Has(name string) bool {
 	return slices.ContainsFunc(p.Dependencies(), func(d Dependency) bool { return d.Name() == name })
