@@ -87,6 +87,7 @@ type run struct {
 	consent bool            // a remedy was left out for want of an answer
 	better  *heal.Diagnosis // what an installer said is wrong, which explains more
 	denied  string          // why the last remedy was refused
+	chose   string          // how a project is run, in words; "" for anything else
 	file    string          // the program that runs, on the host; "" for a command
 	locked  bool            // its packages were prepared from a lock
 
@@ -161,7 +162,10 @@ func (e *Engine) open(c Call) (*run, error) {
 	}
 	r.file = e.programFile(r)
 	body := event.Call{Step: c.Step, Tool: c.Tool, Argv: r.argv, Text: c.Code, Origin: c.Origin, File: e.ownFile(r)}
-	return r, e.log(body)
+	if r.chose == "" {
+		return r, e.log(body)
+	}
+	return r, e.log(body, event.Note{Step: c.Step, Level: "info", Text: r.chose})
 }
 
 // log appends, and makes a failing log an error of Kintsugi's own.

@@ -42,12 +42,39 @@ func (e *Engine) resolveFile(r *run) error {
 	if err != nil {
 		return err
 	}
-	runner, ok := rules.Runner(path, first)
+	file := r.call.File
+	project, runner, ok := rules.PartOf(file, func(p string) bool { return isFile(e.hostPath(p)) })
+	if ok {
+		file = project
+	} else {
+		runner, ok = rules.Runner(path, first)
+	}
 	if !ok {
 		return fmt.Errorf("%s: no way is known to run this kind of file; name the command: kintsugi run -- COMMAND %s", r.call.File, r.call.File)
 	}
-	r.argv = e.command(r, runner, r.call.File)
+	r.argv = e.command(r, runner, file)
+	if runner.Project {
+		r.chose = fmt.Sprintf("%s makes this a %s: %s", filepath.Base(file), runner.Name, told(runner, file))
+	}
 	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// told names the command of a project's runner in a few words.
+func told(runner heal.Runner, file string) string {
+	build, argv, _ := runner.Commands(file, builtProgram, nil, func(string) bool { return true })
+	if build == nil {
+		return spoken(argv)
+	}
+	word := "the program"
+	if runner.Main != "" {
+		word = runner.Main
+	}
+	return build[0] + " builds it, then " + word + " runs"
 }
 
 // resolveCode writes the program text into a directory that the box sees.

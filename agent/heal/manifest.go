@@ -21,6 +21,15 @@ type manifest struct {
 	Rules     []*rule           `toml:"rule"`
 }
 
+// extensions are those of the programs that the manifest can run.
+func (m *manifest) extensions() []string {
+	var out []string
+	for _, s := range m.Runners {
+		out = append(out, s.Extensions...)
+	}
+	return out
+}
+
 // rule recognises one way to fail.
 type rule struct {
 	ID string `toml:"id"`

@@ -17,11 +17,15 @@ type runnerSpec struct {
 	// Flags is a variable whose words the build command gets as well: what a
 	// layer knows about where packages are.
 	Flags string `toml:"flags"`
+	// Project marks the runner of a whole project by its file (Files), and
+	// Sources the folder in it whose programs are run as a part of it.
+	Project bool   `toml:"project"`
+	Sources string `toml:"sources"`
 }
 
 // Runner is how to run a program file. Build (when the language compiles) and
 // Run are alternatives, best first: take the first whose command exists. Their
-// arguments may hold {file}, {dir}, {stem} (the file's name without its
+// arguments may hold {file}, {dir}, {main} (Runner.Main), {stem} (the file's name without its
 // extension) and {out} (a path outside the project for what is built).
 type Runner struct {
 	Ecosystem string
@@ -29,6 +33,8 @@ type Runner struct {
 	Why       string // what told: "extension .py", "first line", "file name"
 	Build     [][]string
 	Run       [][]string
+	Project   bool   // it runs the whole project that File stands for
+	Main      string // the program of the project, by the dotted name of its file; "": the only one
 	Flags     string // a variable whose words go behind the build command
 }
 
@@ -62,11 +68,46 @@ func (r *Rules) runnerThat(why string, fits func(*runnerSpec) bool) (Runner, boo
 				if name == "" {
 					name = m.Title
 				}
-				return Runner{Ecosystem: m.Ecosystem, Name: name, Why: why, Build: s.Build, Run: s.Run, Flags: s.Flags}, true
+				return Runner{Ecosystem: m.Ecosystem, Name: name, Why: why, Build: s.Build, Run: s.Run, Flags: s.Flags, Project: s.Project}, true
 			}
 		}
 	}
 	return Runner{}, false
+}
+
+// ProjectFile names the file that stands for the project in a folder, of those
+// that has says are there.
+func (r *Rules) ProjectFile(has func(name string) bool) (string, bool) {
+	for _, m := range r.manifests {
+		for _, s := range m.Runners {
+			if i := slices.IndexFunc(s.Files, has); s.Project && i >= 0 {
+				return s.Files[i], true
+			}
+		}
+	}
+	return "", false
+}
+
+// PartOf finds the project that a program is a part of, by the folder that it
+// lies in: the project's file, and how to run this program of it.
+func (r *Rules) PartOf(file string, has func(path string) bool) (project string, run Runner, ok bool) {
+	file = strings.ReplaceAll(file, `\`, "/")
+	for _, m := range r.manifests {
+		for _, s := range m.Runners {
+			top, rest, in := strings.Cut("/"+file, "/"+s.Sources+"/")
+			if s.Sources == "" || !in || !slices.Contains(m.extensions(), path.Ext(file)) {
+				continue
+			}
+			if project = path.Join(strings.TrimPrefix(top, "/"), s.Files[0]); strings.HasPrefix(file, "/") {
+				project = path.Join(top, s.Files[0])
+			}
+			if run, ok = r.Runner(project, ""); ok && has(project) {
+				run.Main = strings.ReplaceAll(strings.TrimSuffix(rest, path.Ext(rest)), "/", ".")
+				return project, run, true
+			}
+		}
+	}
+	return "", Runner{}, false
 }
 
 // shebang is the interpreter that a first line names, without its folder and
@@ -93,7 +134,7 @@ func shebang(line string) string {
 // is the name to look for.
 func (run Runner) Commands(file, out string, args []string, exists func(string) bool) (build, argv []string, missing string) {
 	vars := map[string]string{
-		"file": file, "out": out, "dir": path.Dir(file),
+		"main": run.Main, "file": file, "out": out, "dir": path.Dir(file),
 		"stem": strings.TrimSuffix(path.Base(file), path.Ext(file)),
 	}
 	if len(run.Build) > 0 {

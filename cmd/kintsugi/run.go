@@ -29,7 +29,7 @@ type runOptions struct {
 func newRun() *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run FILE [ARGS...] | run -- COMMAND [ARGS...]",
+		Use:   "run [FILE [ARGS...]] | run -- COMMAND [ARGS...]",
 		Short: "Run a program in a box, and mend what it lacks",
 		Long: `Runs a program in a throw-away box. When it fails for want of a library or a
 command, that is installed inside the box and the program is run again.
@@ -39,6 +39,10 @@ what was mended is told on standard error, one line each. The exit code is the
 program's; 123 when it failed for want of a package that nothing vouches for and
 nobody was there to be asked (the command that allows it is printed); 124 when
 the time limit ended it; 125 when Kintsugi itself failed.
+
+Without a file it runs the project of the current folder (pom.xml, Cargo.toml,
+go.mod) and says how. A program below src/main/java of a Maven project is run as
+a part of it.
 
 A program with a kintsugi.lock beside it, or a block of its own that names its
 packages (PEP 723), gets them before its first attempt; see kintsugi lock.
@@ -66,7 +70,11 @@ is the only way to have it.`,
 // run is kintsugi run.
 func run(ctx context.Context, o runOptions, args []string, command bool) error {
 	if len(args) == 0 {
-		return errors.New("nothing to run: name a file (kintsugi run plot.py) or a command (kintsugi run -- ls)")
+		file, err := projectHere()
+		if err != nil {
+			return err
+		}
+		args = []string{file}
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -99,6 +107,22 @@ func run(ctx context.Context, o runOptions, args []string, command bool) error {
 		return nil
 	}
 	return exitError{code: code}
+}
+
+// projectHere is the file that stands for the project in the current folder.
+func projectHere() (string, error) {
+	p, err := findPlaces()
+	if err != nil {
+		return "", err
+	}
+	rules, err := loadRules(p)()
+	if err != nil {
+		return "", err
+	}
+	if file, ok := rules.ProjectFile(exists); ok {
+		return file, nil
+	}
+	return "", errors.New("nothing to run: name a file (kintsugi run plot.py) or a command (kintsugi run -- ls)")
 }
 
 // asker puts questions to the user of a terminal; there is none when nobody
