@@ -51,6 +51,7 @@ func TestPlanOfCompiledLanguages(t *testing.T) {
 	for eco, imports := range map[string][]string{
 		"go":   {"github.com/spf13/cobra", "github.com/nobody/zorgblubber"},
 		"rust": {"tokio", "serde_json", "zorgblubber"},
+		"java": {"com.google.gson.Gson", "sparkle.Pot", "com.zorgblubber.Pot", "com.google.code.gson:gson"},
 	} {
 		for _, rem := range r.Plan(eco, imports, none, nil, "") {
 			for _, p := range rem.Packages {
@@ -58,7 +59,7 @@ func TestPlanOfCompiledLanguages(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]bool{"go github.com/spf13/cobra": true, "cargo tokio[full]": true, "cargo serde_json": true}
+	want := map[string]bool{"go github.com/spf13/cobra": true, "cargo tokio[full]": true, "cargo serde_json": true, "maven com.google.code.gson:gson": true}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

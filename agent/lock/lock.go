@@ -261,8 +261,14 @@ func (p Part) Exact() []string {
 }
 
 // index finds the package that a requirement led to; -1 when there is none. A
-// Go import path lies in the module with the longest name that fits.
+// Go import path lies in the module with the longest name that fits; a Java
+// package may be there at several versions, of which one was asked for.
 func (p Part) index(asked string) int {
+	if p.Manager == "maven" {
+		if i := slices.IndexFunc(p.Packages, func(pkg Package) bool { return pkg.Name+":"+pkg.Version == asked }); i >= 0 {
+			return i
+		}
+	}
 	name, best := nameOf(p.Manager, asked), -1
 	for i, pkg := range p.Packages {
 		fits := Same(p.Manager, pkg.Name, name) || p.Manager == "go" && strings.HasPrefix(name, pkg.Name+"/")
@@ -297,6 +303,10 @@ func nameOf(manager, asked string) string {
 		return path
 	case "cargo":
 		return crateName.FindString(asked)
+	case "maven":
+		if part := strings.SplitN(asked, ":", 3); len(part) == 3 {
+			return part[0] + ":" + part[1]
+		}
 	}
 	return asked
 }
@@ -316,6 +326,8 @@ func pinned(manager, asked, version string) string {
 	case "go", "cargo":
 		asked, _, _ = strings.Cut(asked, "@") // features of a crate stay
 		return asked + "@" + version
+	case "maven":
+		return nameOf(manager, asked) + ":" + version
 	}
 	return asked
 }

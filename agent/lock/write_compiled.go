@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"kintsugi/agent/heal/pom"
 )
 
 // GoMod gives the text of a go.mod that requires the modules of a part, those
@@ -58,6 +60,23 @@ func GoSum(old, more string) string {
 	}
 	slices.Sort(lines)
 	return strings.Join(slices.Compact(lines), "\n") + "\n"
+}
+
+// PomXML gives the text of a pom.xml whose dependencies name the packages that a
+// part was asked for. Those that it has stay as they are; plugins, and what
+// Maven uses itself, are none.
+func PomXML(old string, p Part) (string, error) {
+	project, err := pom.Read(old)
+	if err != nil {
+		return "", err
+	}
+	var add []pom.Dependency
+	for _, exact := range p.Exact() {
+		if d := pom.Parse(exact); !d.Plugin && d.Version != "" && !strings.HasPrefix(d.Group, "org.apache.maven.") {
+			add = append(add, d)
+		}
+	}
+	return project.With(add), nil
 }
 
 // CargoTOML gives the text of a Cargo.toml whose dependencies name the crates

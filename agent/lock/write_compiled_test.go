@@ -102,3 +102,26 @@ func TestAVersionIsNoSecondPackage(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestPomXML(t *testing.T) {
+	t.Parallel()
+	p := Part{Manager: "maven", Asked: []string{"com.google.code.gson:gson:2.10", "org.apache.maven.plugins:maven-jar-plugin", "junit:junit"}, Packages: []Package{
+		{Name: "com.google.code.gson:gson", Version: "2.8"}, {Name: "com.google.code.gson:gson", Version: "2.10"},
+		{Name: "org.apache.maven.plugins:maven-jar-plugin", Version: "2.4"}, {Name: "junit:junit", Version: "4.13.2"},
+	}}
+	got, err := PomXML("<project>\n  <name>pots</name>\n</project>\n", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<version>2.10</version>", "<version>4.13.2</version>"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "plugin") || strings.Contains(got, "2.8") {
+		t.Errorf("more than was asked for in\n%s", got)
+	}
+	if _, err := PomXML("<html/>", p); err == nil {
+		t.Error("a file that is no project was taken")
+	}
+}

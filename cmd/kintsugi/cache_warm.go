@@ -45,8 +45,8 @@ The names pass the same gate as any other: slips of known names are refused.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), cmd.OutOrStdout(), args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.manager, "manager", "pip", "whose packages the names are: pip, npm, apt, go, cargo")
-	f.StringArrayVar(&o.from, "from", nil, "take the names from requirements.txt, package.json, or the imports of a program (.py, .js, .go, .rs)")
+	f.StringVar(&o.manager, "manager", "pip", "whose packages the names are: pip, npm, apt, go, cargo, maven")
+	f.StringArrayVar(&o.from, "from", nil, "take the names from requirements.txt, package.json, or the imports of a program (.py, .js, .go, .rs, .java)")
 	f.StringSliceVar(&o.box.allow, "allow", nil, "package names that may be fetched although no list knows them")
 	f.IntVar(&o.box.cooldown, "cooldown", 7, "leave out releases younger than this many days, where the index tells (0: take any)")
 	f.StringSliceVar(&o.box.exempt, "cooldown-exempt", nil, "package names whose releases may be of any age")
@@ -64,8 +64,8 @@ type warmer struct {
 func (o warmOptions) run(ctx context.Context, out io.Writer, names []string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if !slices.Contains([]string{"pip", "npm", "apt", "go", "cargo"}, o.manager) {
-		return fmt.Errorf("--manager %s: want pip, npm, apt, go or cargo", o.manager)
+	if !slices.Contains([]string{"pip", "npm", "apt", "go", "cargo", "maven"}, o.manager) {
+		return fmt.Errorf("--manager %s: want pip, npm, apt, go, cargo or maven", o.manager)
 	}
 	p, err := findPlaces()
 	if err != nil {
@@ -140,8 +140,10 @@ func namesIn(file string, data []byte, rules func() (*heal.Rules, error)) (map[s
 		ecosystem, imports = "go", heal.GoImports(data)
 	case ext == ".rs":
 		ecosystem, imports = "rust", heal.RustImports(data)
+	case ext == ".java":
+		ecosystem, imports = "java", heal.JavaImports(data)
 	default:
-		return nil, errors.New("want requirements.txt, package.json or a program in Python, JavaScript, Go or Rust")
+		return nil, errors.New("want requirements.txt, package.json or a program in Python, JavaScript, Go, Rust or Java")
 	}
 	r, err := rules()
 	if err != nil {

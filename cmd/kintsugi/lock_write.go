@@ -50,6 +50,8 @@ func (f lockFile) tell(w io.Writer, program string, p lock.Part, format string) 
 		return f.tellGo(w, p)
 	case "cargo":
 		return f.tellCargo(w, program, p)
+	case "maven":
+		return f.tellMaven(w, p)
 	case "pip":
 	default:
 		return nil
@@ -169,6 +171,21 @@ func (f lockFile) tellCargo(w io.Writer, program string, p lock.Part) error {
 		return nil
 	}
 	return rewrite(w, file, lock.CargoTOML(old, filepath.ToSlash(program), p), "its dependencies name the crates")
+}
+
+// tellMaven writes the dependencies of a Maven project; a single file has no
+// place for them.
+func (f lockFile) tellMaven(w io.Writer, p lock.Part) error {
+	file := f.above("pom.xml")
+	old, err := readOptional(file)
+	if err != nil || old == "" {
+		return err
+	}
+	text, err := lock.PomXML(old, p)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return rewrite(w, file, text, "its dependencies name the packages")
 }
 
 // readOptional reads a file; one that is not there is empty.

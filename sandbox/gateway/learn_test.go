@@ -30,6 +30,11 @@ func learner(a answers) Learner {
 	}}
 }
 
+// mavenSays is the error of a Maven that has no network.
+func mavenSays(id, url string) string {
+	return "[ERROR] Cannot access " + id + " (" + url + ") in offline mode and the artifact probe:probe-maven-plugin:jar:1 has not been downloaded from it before.\n"
+}
+
 func TestLearnFromAnswers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -69,6 +74,16 @@ func TestLearnFromAnswers(t *testing.T) {
 		{"cargo", answers{"cargo": "error: something else\n#end\n"}, "", "sparse", false, false, ""},
 		{"gem", answers{"Gem": "https://gems.test/\nhttps://u:p@more.test/\n\nhttps://gems.test/\n"}, "https://gems.test", "default https://more.test/", true, false, ""},
 		{"gem", answers{"Gem": "https://gems.school.test/\n\nhttps://gems.test/\n"}, "https://gems.school.test", "gem sources private", false, true, ""},
+		{"maven", answers{"mvn": mavenSays("central", "https://repo.test/m2") + "#end\n" + mavenSays("central", "https://repo.test/m2") + "#end\n"},
+			"https://repo.test/m2", "Maven's own default", true, false, ""},
+		{"maven", answers{"mvn": mavenSays("school", "https://m2.school.test/all") + "#end\n" + mavenSays("central", "https://repo.test/m2") +
+			"#end\n<settings><servers><server><id>school</id><username>u</username><password>p</password></server></servers></settings>"},
+			"https://m2.school.test/all", "school private credentials", false, true, "Basic dTpw"},
+		{"maven", answers{"mvn": mavenSays("school", "https://m2.school.test/all") + "#end\n" + mavenSays("central", "https://repo.test/m2") +
+			"#end\n<settings><servers><server><id>school</id><username>u</username><password>{x=}</password></server></servers></settings>"},
+			"https://m2.school.test/all", "encrypted", false, true, ""},
+		{"maven", answers{"mvn": "Error: JAVA_HOME\n#end\n#end\n"}, "", "validate", false, false, ""},
+		{"maven", answers{}, "", "settings.xml", false, false, ""},
 		{"apt", answers{}, "", "no apt", false, false, ""},
 	} {
 		got := learner(c.out).Learn(t.Context(), c.eco)

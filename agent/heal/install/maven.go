@@ -104,6 +104,9 @@ func (in *Installer) maven(ctx context.Context, r Request) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
+	if l, ok := in.Find(r.Layer); ok && l.Manager == "maven" && l.matches(r.Pins) && p.placed(l) {
+		return l, nil
+	}
 	return in.made(r, p.platform(), nil, func(r Request, b *build, l *Layer) error {
 		var got fetched
 		m := mavenRun{in: in, r: r, b: b, got: &got}
@@ -119,6 +122,13 @@ func (in *Installer) maven(ctx context.Context, r Request) (Layer, error) {
 		}
 		return checkPinned(r, l.Artefacts)
 	})
+}
+
+// placed says whether the project has the project file of a lock's layer by
+// now, so that nothing is fetched anew.
+func (p javaProject) placed(l Layer) bool {
+	text, err := os.ReadFile(filepath.Join(l.Tree, filepath.FromSlash(mavenBase), "now", "pom.xml"))
+	return err == nil && strings.HasPrefix(l.For, p.tools+" ") && len(p.poms) == 1 && string(text) == p.poms[p.own()]
 }
 
 // mavenRun is one installation.
@@ -220,6 +230,7 @@ func (m mavenRun) project(ctx context.Context, p javaProject, l *Layer) error {
 			add = append(add, d)
 		}
 	}
+	l.Packages = withVersions(m.r.Packages, add)
 	text := own.With(add)
 	if err := m.lifecycle(ctx, p, text, goals); err != nil {
 		return err
@@ -235,6 +246,19 @@ func (m mavenRun) project(ctx context.Context, p javaProject, l *Layer) error {
 	l.Env = []string{"MAVEN_OPTS=-Dmaven.repo.local=" + mavenBase + "/repo"}
 	l.Before = placing(mavenBase, path.Join(p.top, p.dir), "pom.xml")
 	return settleRepository(filepath.Join(base, "repo"))
+}
+
+// withVersions puts the versions that were chosen behind the names.
+func withVersions(names []string, chosen []pom.Dependency) []string {
+	out := slices.Clone(names)
+	for i, name := range out {
+		for _, d := range chosen {
+			if d.Name() == name {
+				out[i] = name + ":" + d.Version
+			}
+		}
+	}
+	return out
 }
 
 // names says whether any project file names a package.

@@ -25,6 +25,9 @@ func (in *Installer) Warm(ctx context.Context, r Request) (Layer, error) {
 	if r.Manager == "cargo" && r.Argv0 == "" {
 		r.Argv0 = "rustc" // there is no project
 	}
+	if r.Manager == "maven" && r.Argv0 == "" {
+		r.Argv0 = "java"
+	}
 	return scratch.Install(ctx, r)
 }
 
