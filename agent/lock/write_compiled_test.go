@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
