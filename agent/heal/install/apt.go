@@ -32,32 +32,22 @@ func (in *Installer) apt(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	r.Packages = sorted(r.Packages)
-	key, l, ok := in.find(&r, system+" "+arch)
-	if ok {
-		return l, nil
-	}
-	b, err := in.Store.begin()
-	if err != nil {
-		return Layer{}, err
-	}
-	defer b.drop()
-	var got fetched
-	files, err := in.runApt(ctx, r, b, &got)
-	if err != nil {
-		return Layer{}, err
-	}
-	l = Layer{Key: key, Manager: "apt", Packages: r.Packages, Installed: in.Now(), Artefacts: files, For: system + " " + arch}
-	for _, f := range files {
-		l.Versions = append(l.Versions, f.Name+" "+f.Version)
-	}
-	if err := in.finishDebs(ctx, r, l, b); err != nil {
-		return Layer{}, err
-	}
-	if err := in.verifyDebs(ctx, r, b); err != nil {
-		return Layer{}, err
-	}
-	_ = os.RemoveAll(filepath.Join(b.dir, "apt"))
-	return b.finish(l)
+	return in.made(r, system+" "+arch, nil, func(r Request, b *build, l *Layer) error {
+		var got fetched
+		files, err := in.runApt(ctx, r, b, &got)
+		if err != nil {
+			return err
+		}
+		l.took(files)
+		if err := in.finishDebs(ctx, r, *l, b); err != nil {
+			return err
+		}
+		if err := in.verifyDebs(ctx, r, b); err != nil {
+			return err
+		}
+		_ = os.RemoveAll(filepath.Join(b.dir, "apt"))
+		return nil
+	})
 }
 
 // debian finds out whether the box is a Debian-like system at all.

@@ -102,6 +102,14 @@ func debs(dir string) ([]Artefact, error) {
 	return out, nil
 }
 
+// took makes artefacts the layer's own; its versions are theirs.
+func (l *Layer) took(files []Artefact) {
+	l.Artefacts = files
+	for _, f := range files {
+		l.Versions = append(l.Versions, f.Name+" "+f.Version)
+	}
+}
+
 func hashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -98,39 +98,23 @@ func (in *Installer) cargo(ctx context.Context, r Request) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
-	key, l, ok := in.find(&r, p.platform())
-	if ok {
-		return l, nil
-	}
-	b, err := in.Store.begin()
-	if err != nil {
-		return Layer{}, err
-	}
-	defer b.drop()
-	var got fetched
-	l = Layer{
-		Key: key, Manager: "cargo", Packages: r.Packages, Installed: in.Now(), For: p.platform(),
-		Env: []string{"CARGO_HOME=" + cargoBase},
-	}
-	if err := in.runCargo(ctx, r, p, b, &got); err != nil {
-		return Layer{}, err
-	}
-	l.Artefacts = slices.DeleteFunc(got.artefacts(), func(a Artefact) bool { return !strings.HasSuffix(a.File, ".crate") })
-	if err := checkPinned(r, l.Artefacts); err != nil {
-		return Layer{}, err
-	}
-	for _, f := range l.Artefacts {
-		l.Versions = append(l.Versions, f.Name+" "+f.Version)
-	}
-	if p.file != "" {
-		l.Before = placing(cargoBase, path.Dir(p.file), "Cargo.toml")
-		return b.finish(l)
-	}
-	l.Env = append(l.Env, RustcArgs+"=@"+cargoBase+"/rustc-args")
-	if err := in.compileCrates(ctx, r, b); err != nil {
-		return Layer{}, err
-	}
-	return b.finish(l)
+	return in.made(r, p.platform(), nil, func(r Request, b *build, l *Layer) error {
+		var got fetched
+		if err := in.runCargo(ctx, r, p, b, &got); err != nil {
+			return err
+		}
+		l.took(slices.DeleteFunc(got.artefacts(), func(a Artefact) bool { return !strings.HasSuffix(a.File, ".crate") }))
+		if err := checkPinned(r, l.Artefacts); err != nil {
+			return err
+		}
+		l.Env = []string{"CARGO_HOME=" + cargoBase}
+		if p.file != "" {
+			l.Before = placing(cargoBase, path.Dir(p.file), "Cargo.toml")
+			return nil
+		}
+		l.Env = append(l.Env, RustcArgs+"=@"+cargoBase+"/rustc-args")
+		return in.compileCrates(ctx, r, b)
+	})
 }
 
 // vendored makes cargo take crates from the layer and nowhere else.

@@ -106,37 +106,22 @@ func (in *Installer) golang(ctx context.Context, r Request) (Layer, error) {
 	if l, ok := in.placed(r, p); ok {
 		return l, nil
 	}
-	key, l, ok := in.find(&r, p.platform())
-	if ok {
-		return l, nil
-	}
-	b, err := in.Store.begin()
-	if err != nil {
-		return Layer{}, err
-	}
-	defer b.drop()
-	var got fetched
-	if err := in.runGo(ctx, r, p, b, &got); err != nil {
-		return Layer{}, err
-	}
-	files, err := goArtefacts(filepath.Join(b.tree, filepath.FromSlash(goBase), "mod"), got.artefacts())
-	if err != nil {
-		return Layer{}, err
-	}
-	if err := checkPinned(r, files); err != nil {
-		return Layer{}, err
-	}
-	l = Layer{
-		Key: key, Manager: "go", Packages: r.Packages, Installed: in.Now(), For: p.platform(), Artefacts: files,
+	return in.made(r, p.platform(), nil, func(r Request, b *build, l *Layer) error {
+		var got fetched
+		if err := in.runGo(ctx, r, p, b, &got); err != nil {
+			return err
+		}
+		files, err := goArtefacts(filepath.Join(b.tree, filepath.FromSlash(goBase), "mod"), got.artefacts())
+		if err != nil {
+			return err
+		}
+		l.took(files)
 		// The go command indexes the user's own folders in its cache, and
 		// cannot where that is read-only.
-		Env:    []string{"GOMODCACHE=" + goBase + "/mod", "GOCACHE=" + goBase + "/build", "GODEBUG=goindex=0"},
-		Before: placing(goBase, p.dir, "go.mod"),
-	}
-	for _, f := range files {
-		l.Versions = append(l.Versions, f.Name+" "+f.Version)
-	}
-	return b.finish(l)
+		l.Env = []string{"GOMODCACHE=" + goBase + "/mod", "GOCACHE=" + goBase + "/build", "GODEBUG=goindex=0"}
+		l.Before = placing(goBase, p.dir, "go.mod")
+		return checkPinned(r, files)
+	})
 }
 
 // placed finds the layer of a lock whose go.mod the module has by now, so that

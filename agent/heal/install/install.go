@@ -162,6 +162,27 @@ func (in *Installer) find(r *Request, platform string, parts ...string) (key str
 	return key, l, ok
 }
 
+// made gives the layer of a request: the one that is there, or a new one. fill
+// installs into its tree and completes what the layer says of itself; a layer
+// of which it gives an error leaves nothing behind.
+func (in *Installer) made(r Request, platform string, parts []string, fill func(Request, *build, *Layer) error) (Layer, error) {
+	key, l, ok := in.find(&r, platform, parts...)
+	if ok {
+		return l, nil
+	}
+	b, err := in.Store.begin()
+	if err != nil {
+		return Layer{}, err
+	}
+	defer b.drop()
+	l = Layer{Key: key, Manager: r.Manager, Packages: r.Packages, For: platform}
+	if err := fill(r, b, &l); err != nil {
+		return Layer{}, err
+	}
+	l.Installed = in.Now()
+	return b.finish(l)
+}
+
 func sorted(list []string) []string {
 	out := slices.Clone(list)
 	slices.Sort(out)

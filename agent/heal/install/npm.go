@@ -32,32 +32,21 @@ func (in *Installer) npm(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, &Error{Manager: "npm", Reason: "cannot ask node for its version: " + err.Error()}
 	}
 	id.save(version)
-	node := nodeOf(version)
-	key, l, ok := in.find(&r, node)
-	if ok {
-		return l, nil
-	}
-	b, err := in.Store.begin()
-	if err != nil {
-		return Layer{}, err
-	}
-	defer b.drop()
-	var got fetched
-	if err := in.runNpm(ctx, r, b, &got); err != nil {
-		return Layer{}, err
-	}
-	l = Layer{
-		Key: key, Manager: "npm", Packages: r.Packages, Path: []string{"/node_modules/.bin"}, For: node,
-		Installed: in.Now(), Artefacts: in.releases(ctx, "npm", got.artefacts()),
-	}
-	modules := filepath.Join(b.tree, "node_modules")
-	for _, name := range r.Verify {
-		if _, err := os.Stat(filepath.Join(modules, filepath.FromSlash(name), "package.json")); err != nil {
-			return Layer{}, &Error{Manager: "npm", Reason: "installed, but there is no package " + name}
+	return in.made(r, nodeOf(version), nil, func(r Request, b *build, l *Layer) error {
+		var got fetched
+		if err := in.runNpm(ctx, r, b, &got); err != nil {
+			return err
 		}
-	}
-	l.Versions = nodeVersions(modules)
-	return b.finish(l)
+		modules := filepath.Join(b.tree, "node_modules")
+		for _, name := range r.Verify {
+			if _, err := os.Stat(filepath.Join(modules, filepath.FromSlash(name), "package.json")); err != nil {
+				return &Error{Manager: "npm", Reason: "installed, but there is no package " + name}
+			}
+		}
+		l.Path, l.Versions = []string{"/node_modules/.bin"}, nodeVersions(modules)
+		l.Artefacts = in.releases(ctx, "npm", got.artefacts())
+		return nil
+	})
 }
 
 // nodeOf tells apart the Nodes that cannot share a layer.

@@ -63,14 +63,12 @@ func (p python) String() string {
 	return strings.Join([]string{"python", p.Version, p.ABI, p.Platform, kind}, " ")
 }
 
-func (p python) layer(key string, r Request) Layer {
-	l := Layer{Key: key, Manager: "pip", Packages: r.Packages, Path: []string{p.Site + "/bin"}}
+// shown lets a box find the packages of a layer.
+func (p python) shown(l *Layer) {
+	l.Path, l.Env = []string{p.Site + "/bin"}, []string{"PYTHONUSERBASE=" + pythonBase}
 	if p.Venv { // a virtual environment has no user site
 		l.Env = []string{"PYTHONPATH=" + p.Site}
-	} else {
-		l.Env = []string{"PYTHONUSERBASE=" + pythonBase}
 	}
-	return l
 }
 
 func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
@@ -86,26 +84,19 @@ func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
 		return Layer{}, err
 	}
 	id.save(p)
-	key, l, ok := in.find(&r, p.String(), in.FindLinks)
-	if ok {
-		return l, nil
-	}
-	b, err := in.Store.begin()
-	if err != nil {
-		return Layer{}, err
-	}
-	defer b.drop()
-	l = p.layer(key, r)
-	var got fetched
-	if err := in.runPip(ctx, r, p, b, &got); err != nil {
-		return Layer{}, err
-	}
-	if err := in.verifyPython(ctx, r, l, b); err != nil {
-		return Layer{}, err
-	}
-	l.Versions = distInfo(filepath.Join(b.tree, p.Site))
-	l.Installed, l.For, l.Artefacts = in.Now(), p.String(), in.releases(ctx, "pip", installed(got.artefacts(), l.Versions))
-	return b.finish(l)
+	return in.made(r, p.String(), []string{in.FindLinks}, func(r Request, b *build, l *Layer) error {
+		p.shown(l)
+		var got fetched
+		if err := in.runPip(ctx, r, p, b, &got); err != nil {
+			return err
+		}
+		if err := in.verifyPython(ctx, r, *l, b); err != nil {
+			return err
+		}
+		l.Versions = distInfo(filepath.Join(b.tree, p.Site))
+		l.Artefacts = in.releases(ctx, "pip", installed(got.artefacts(), l.Versions))
+		return nil
+	})
 }
 
 func (in *Installer) runPip(ctx context.Context, r Request, p python, b *build, got *fetched) error {
