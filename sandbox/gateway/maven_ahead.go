@@ -19,7 +19,11 @@ func (m *maven) ahead(body io.Reader) {
 		default:
 			return // busy enough
 		}
+		if !m.g.begin() {
+			return
+		}
 		go func() {
+			defer m.g.wg.Done()
 			defer func() { <-m.asking }()
 			_, _, _ = m.sum(m.g.life, f)
 		}()

@@ -169,10 +169,17 @@ for deb in ` + aptBase + `/cache/archives/*.deb; do
 done
 for deb in ` + aptBase + `/cache/archives/*.deb; do
   dpkg-deb --ctrl-tarfile "$deb" | tar -xOf - ./postinst 2>/dev/null |
-    sed -e ':a' -e '/\\$/N; s/\\\n/ /; ta' | grep -o -e '--install  */[a-zA-Z0-9_./+-]*  *[^ ]*  */[a-zA-Z0-9_./+-]*' |
+    sed -e ':a' -e '/\\$/N; s/\\\n/ /; ta' |
+    awk '/^[a-z_]+=[/][^ $]*$/ { i = index($0, "="); of[substr($0, 1, i - 1)] = substr($0, i + 1) }
+      { for (name in of) gsub("[$]" name "/", of[name] "/"); print }' |
+    grep -o -e '--install  */[a-zA-Z0-9_./+-]*  *[^ ]*  */[a-zA-Z0-9_./+-]*' |
     while read -r _ link _ target; do
       if [ -e ".$target" ] && [ ! -e ".$link" ] && [ ! -e "$link" ]; then mkdir -p ".${link%/*}"; ln -s "$target" ".$link"; fi
     done || true
+done
+for tool in usr/lib/jvm/*/bin/*; do # a Java hands them over in a loop of its set-up
+  link=usr/bin/${tool##*/}
+  if [ -x "$tool" ] && [ ! -L "$link" ] && [ ! -e "/$link" ]; then mkdir -p usr/bin; ln -s "/$tool" "$link"; fi
 done
 for d in bin sbin lib lib32 lib64 libx32; do
   if [ -L $d ]; then rm $d; rmdir usr/$d 2>/dev/null || true; fi
