@@ -203,7 +203,7 @@ func TestOptions(t *testing.T) {
 	dir := t.TempDir()
 	for want, o := range map[string]Options{
 		"cache directory": {},
-		"ecosystems":      {CacheDir: dir, Upstreams: []Upstream{{Ecosystem: "maven", URL: "http://example.test"}}},
+		"ecosystems":      {CacheDir: dir, Upstreams: []Upstream{{Ecosystem: "composer", URL: "http://example.test"}}},
 		"without":         {CacheDir: dir, Upstreams: []Upstream{{Ecosystem: "pip", URL: "http://a:b@example.test"}}},
 		"no http":         {CacheDir: dir, Upstreams: []Upstream{{Ecosystem: "pip", URL: "file:///x"}}},
 	} {
