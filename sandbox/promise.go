@@ -17,6 +17,7 @@ const (
 	PromiseWritten     Promise = "workspace size"
 	PromiseOutput      Promise = "output"
 	PromiseSyscalls    Promise = "system calls"
+	PromiseQuotas      Promise = "the user's quotas" // what the kernel counts per user is not used up
 	PromiseDiesWithUs  Promise = "dies with us"
 )
 

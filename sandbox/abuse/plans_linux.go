@@ -15,7 +15,7 @@ const mib = 1 << 20
 func plans() map[string]plan {
 	all := map[string]plan{}
 	for _, part := range []map[string]plan{
-		taskPlans(), memoryPlans(), diskPlans(), outputPlans(), lifePlans(), killPlans(), filePlans(), networkPlans(), gatewayPlans(),
+		taskPlans(), memoryPlans(), diskPlans(), quotaPlans(), outputPlans(), lifePlans(), killPlans(), filePlans(), networkPlans(), gatewayPlans(),
 		secretPlans(), terminalPlans(), projectPlans(),
 	} {
 		maps.Copy(all, part)

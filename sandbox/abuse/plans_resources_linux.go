@@ -34,8 +34,6 @@ func taskPlans() map[string]plan {
 		"terminals":       {alone: true, limits: sandbox.Limits{OpenFiles: 4096}, setup: with("most", 4000), during: stillTerminals},
 		"pending-signals": {alone: true, limits: sandbox.Limits{Wall: 15 * time.Second}, setup: with("most", 300000), during: stillTimers},
 		"lookups":         {alone: true, setup: watchHost},
-		"write-out":       {alone: true, setup: showsDirty, during: unwritten},
-		"file-lease":      {setup: showFile, during: neverWaits},
 	}
 }
 
@@ -387,74 +385,4 @@ func hugeArguments(t *trial) probe.Verdict {
 		return probe.Breachf("the kernel does not take these arguments, but the program ran")
 	}
 	return probe.Heldf("ended with %s", t.ending())
-}
-
-// showsDirty wants a scratch directory whose files can be seen to be in memory
-// only.
-func showsDirty(t *trial) error {
-	pages, err := dirtyAfter(t.dir, 0)
-	if err != nil {
-		return notHere("the kernel does not tell what is on the disk: " + err.Error())
-	}
-	if pages == 0 {
-		return notHere("the scratch directory is on no disk")
-	}
-	return nil
-}
-
-// unwritten wants what the host writes to stay in memory for a while. Somebody
-// else may have the disk written out in between, but not every time.
-func unwritten(t *trial) probe.Verdict {
-	const rounds = 5
-	for n := range rounds {
-		pages, err := dirtyAfter(t.dir, 100*time.Millisecond)
-		if err != nil {
-			return probe.Errorf("%v", err)
-		}
-		if pages > 0 {
-			return probe.Heldf("what the host wrote stays in memory (look %d)", n+1)
-		}
-	}
-	return probe.Breachf("what the host wrote was on the disk within 100 ms, %d times", rounds)
-}
-
-// dirtyAfter writes a file in dir, waits, and counts the pages of it that are
-// not on the disk yet.
-func dirtyAfter(dir string, wait time.Duration) (uint64, error) {
-	f, err := os.CreateTemp(dir, "dirty-")
-	if err != nil {
-		return 0, err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
-		return 0, err
-	}
-	time.Sleep(wait)
-	var st unix.Cachestat_t
-	err = unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{}, &st, 0)
-	return st.Dirty, err
-}
-
-// showFile shows the box a file of the user.
-func showFile(t *trial) error {
-	path := filepath.Join(t.dir, "shown")
-	t.spec.Mounts = append(t.spec.Mounts, sandbox.Mount{Source: path, Target: "/shown"})
-	t.param("shown", "/shown")
-	return os.WriteFile(path, []byte("shown"), 0o644)
-}
-
-// neverWaits wants the host's files to open for writing at once.
-func neverWaits(t *trial) probe.Verdict {
-	for _, path := range []string{filepath.Join(t.dir, "shown"), t.project("original")} {
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return probe.Breachf("whoever writes %s outside waits for the box", filepath.Base(path))
-		}
-		if err != nil {
-			return probe.Errorf("%v", err)
-		}
-		unix.Close(fd)
-	}
-	return probe.Heldf("the host writes at once")
 }

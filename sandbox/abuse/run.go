@@ -233,10 +233,13 @@ func (r *runner) breached(ctx context.Context, c Case, detail string) (Outcome, 
 		return Breach, detail
 	}
 	kept := r.rt.Probe(ctx).Report.Find(c.Promise)
-	if kept.Strength != sandbox.Watched {
-		return Breach, detail
+	switch {
+	case kept.Strength == sandbox.Watched:
+		return Declared, fmt.Sprintf("%s is only watched here (%s): %s", c.Promise, kept.Mechanism, detail)
+	case kept.Strength == sandbox.NotKept && kept.Mechanism != "":
+		return Declared, fmt.Sprintf("%s: not kept here (%s): %s", c.Promise, kept.Mechanism, detail)
 	}
-	return Declared, fmt.Sprintf("%s is only watched here (%s): %s", c.Promise, kept.Mechanism, detail)
+	return Breach, detail
 }
 
 // notHere says why a case has nothing to try on this machine or for this user.

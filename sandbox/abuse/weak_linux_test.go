@@ -95,7 +95,7 @@ func TestDeclaredWeakness(t *testing.T) {
 	t.Parallel()
 	r := &runner{rt: declared{}}
 	for promise, want := range map[sandbox.Promise]Outcome{
-		sandbox.PromiseMemory: Declared, sandbox.PromiseDisk: Breach, sandbox.PromiseCPU: Breach, "": Breach,
+		sandbox.PromiseMemory: Declared, sandbox.PromiseQuotas: Declared, sandbox.PromiseDisk: Breach, sandbox.PromiseCPU: Breach, "": Breach,
 	} {
 		if got, _ := r.breached(t.Context(), Case{Promise: promise}, "gave way"); got != want {
 			t.Errorf("a breach of %q is %q, want %q", promise, got, want)
@@ -103,13 +103,15 @@ func TestDeclaredWeakness(t *testing.T) {
 	}
 }
 
-// declared is a runtime that says itself that it only watches memory.
+// declared is a runtime that says itself that it only watches memory and does
+// not keep the user's quotas.
 type declared struct{ weak }
 
 func (declared) Probe(context.Context) sandbox.Availability {
 	return sandbox.Availability{OK: true, Report: sandbox.Report{
 		{Promise: sandbox.PromiseMemory, Strength: sandbox.Watched, Mechanism: "looking"},
 		{Promise: sandbox.PromiseDisk, Strength: sandbox.KernelEnforced, Mechanism: "quota"},
+		{Promise: sandbox.PromiseQuotas, Strength: sandbox.NotKept, Mechanism: "the box is the user"},
 	}}
 }
 

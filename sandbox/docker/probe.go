@@ -155,6 +155,7 @@ func (r *Runtime) report(info system.Info) sandbox.Report {
 		r.keepsFiles(sandbox.PromiseWritten, memory),
 		kernel(sandbox.PromiseOutput, "a stream that only we read, up to the limit"),
 		{Promise: sandbox.PromiseSyscalls, Strength: map[bool]sandbox.Strength{true: sandbox.KernelEnforced, false: sandbox.Watched}[filtered], Mechanism: calls},
+		kernel(sandbox.PromiseQuotas, "a user id that nobody else has"),
 		kernel(sandbox.PromiseDiesWithUs, "the container's process 1 ends when its connection to us does"),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"kintsugi/sandbox"
 	"kintsugi/sandbox/callfilter"
 )
 
@@ -46,6 +47,20 @@ type host struct {
 
 // lease is a lease of ours for a box with this init.
 func (h *host) lease(init int) lease { return lease{Owner: os.Getpid(), Born: h.born, Init: init} }
+
+// userFiles is how many files a process may have open in an ordinary user's
+// box, unless the caller asks for another number. The kernel lets that many
+// descriptors, and one message more (253), be on their way between all
+// processes of a user; programs outside, which have 1024, then still can send.
+const userFiles = 640
+
+// bounds fills in the limits that a caller left open.
+func (h *host) bounds(l sandbox.Limits) sandbox.Limits {
+	if l.OpenFiles == 0 && !h.privileged {
+		l.OpenFiles = userFiles
+	}
+	return l.WithDefaults()
+}
 
 // entry is a part of the host's "/": a directory, or a link when link is set.
 type entry struct {

@@ -25,6 +25,7 @@ func report(h *host, c *cgroups) sandbox.Report {
 		{Promise: sandbox.PromiseWritten, Strength: sandbox.Watched, Mechanism: watchedDisk},
 		kernel(sandbox.PromiseOutput, "pipes that only we read, up to the limit"),
 		kernel(sandbox.PromiseSyscalls, "seccomp, no capabilities, no new privileges"),
+		h.keepsQuotas(),
 		kernel(sandbox.PromiseDiesWithUs, "a process name space whose process 1 ends when our end of a pipe closes"),
 	}
 }
@@ -38,6 +39,16 @@ func (h *host) fileWalls() string {
 		walls += fmt.Sprintf(", Landlock %d", h.abi)
 	}
 	return walls
+}
+
+// keepsQuotas: an ordinary user's box is that user to the kernel, which counts
+// watches and pipes of the two together.
+func (h *host) keepsQuotas() sandbox.Kept {
+	k := sandbox.Kept{Promise: sandbox.PromiseQuotas, Strength: sandbox.NotKept, Mechanism: "a box shares the user's epoll watches and room for pipes while it lives"}
+	if h.privileged {
+		k.Strength, k.Mechanism = sandbox.KernelEnforced, "ids of nobody on the host"
+	}
+	return k
 }
 
 func (c *cgroups) has(controller string) bool { return c.bases[controller] != "" }

@@ -102,7 +102,7 @@ func (r *Runtime) start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 	if err := r.require(&spec); err != nil {
 		return nil, err
 	}
-	b := &box{runtime: r, host: s.host, slots: s, spec: spec, limits: spec.Limits.WithDefaults(), begun: time.Now()}
+	b := &box{runtime: r, host: s.host, slots: s, spec: spec, limits: s.host.bounds(spec.Limits), begun: time.Now()}
 	b.in.theirs, b.out.theirs, b.errOut.theirs = -1, -1, -1
 	if err := b.start(ctx); err != nil {
 		b.discard()

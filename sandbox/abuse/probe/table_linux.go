@@ -16,7 +16,7 @@ func resources() map[string]Func {
 		"fork-bomb": forkBomb, "thread-bomb": threadBomb, "thread-bomb-child": threadBombChild,
 		"memory-bomb": memoryBomb, "memory-many": memoryMany, "memory-file": memoryFile, "memory-shared": memoryShared, "swap-out": swapOut,
 		"lock-memory": lockMemory, "disk-fill": diskFill, "sysv-shm": sysvShm, "posix-mq": posixMQ,
-		"pipe-bloat": pipeBloat, "socket-bloat": socketBloat, "lookups": lookups, "write-out": writeOut, "file-lease": fileLease, "inodes": inodes,
+		"pipe-bloat": pipeBloat, "socket-bloat": socketBloat, "lookups": lookups, "write-out": writeOut, "async-requests": asyncRequests, "flying-files": flyingFiles, "fat-pipes": fatPipes, "epoll-watches": epollWatches, "file-lease": fileLease, "inodes": inodes,
 		"workspace-inodes": workspaceInodes, "workspace-fill": workspaceFill, "big-file": bigFile,
 		"sparse-file": sparseFile, "allocate": allocate, "spin": spin, "open-files": openFiles,
 		"inotify": inotifyStarve, "terminals": terminalStarve, "pending-signals": pendingSignals,
