@@ -273,11 +273,26 @@ func TestRequire(t *testing.T) {
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	a := newRuntime(t).Probe(context.Background())
-	if !a.OK || len(a.Report) != 13 {
+	if !a.OK || len(a.Report) != 14 {
 		t.Fatalf("got %+v", a)
 	}
 	if os.Geteuid() == 0 && a.Report.Find(sandbox.PromiseMemory).Strength != sandbox.KernelEnforced {
 		t.Fatalf("memory: %+v", a.Report.Find(sandbox.PromiseMemory))
+	}
+}
+
+// An ordinary user's box has fewer open files by default, so that the user's
+// programs keep some of what the kernel counts for both.
+func TestOpenFilesByUser(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		privileged  bool
+		asked, want int
+	}{{false, 0, userFiles}, {false, 3000, 3000}, {true, 0, sandbox.DefaultLimits.OpenFiles}} {
+		h := &host{privileged: c.privileged}
+		if got := h.bounds(sandbox.Limits{OpenFiles: c.asked}).OpenFiles; got != c.want {
+			t.Errorf("%+v: %d open files", c, got)
+		}
 	}
 }
 
