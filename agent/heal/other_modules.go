@@ -78,7 +78,7 @@ func (s *scan) rPackage(m *match) string {
 // rustCrate decides what an unknown Rust path begins with.
 func (s *scan) rustCrate(m *match) string {
 	name := m.vars["crate"]
-	if s.isLocal(name) {
+	if s.isLocal(name) || s.ownPath(m) {
 		return "local"
 	}
 	if s.insideCrate(m) {
@@ -95,6 +95,25 @@ func (s *scan) rustCrate(m *match) string {
 	m.near, _ = s.rules.nearNames("cargo", dashed)
 	return "unknown"
 }
+
+// ownPath tells that the error is about a path that begins in the program
+// itself, as crate::util does.
+func (s *scan) ownPath(m *match) bool {
+	if m.pos >= len(s.text) {
+		return false
+	}
+	above := s.text[max(0, m.pos-maxAbove):m.pos] + m.line
+	head := above[strings.LastIndex(above, "error")+1:]
+	for _, own := range []string{"`crate::", "`self::", "`super::"} {
+		if strings.Contains(head, "unresolved import "+own) || strings.Contains(head, "use "+own[1:]+m.vars["crate"]) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxAbove is how far above a line of rustc's its error's head may stand.
+const maxAbove = 600
 
 // insideCrate tells that the crate is there, and something in it is not: rustc
 // says so below the first line of the error.

@@ -90,8 +90,11 @@ func (s *scan) pythonMapped(m *match, name, root string, dotted bool) string {
 		}
 		return "submodule"
 	}
-	if w.never() {
+	switch {
+	case w.never():
 		return "never"
+	case m.exc == nil && s.supported(m, Known) == Unknown:
+		return "unsupported" // the program may have printed it by itself
 	}
 	return "known"
 }

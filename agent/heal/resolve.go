@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"kintsugi/sandbox/lazyregexp"
 )
 
 // resolver decides in code what a match means; it returns the name of one of
@@ -68,6 +70,8 @@ func resolverFor(name string) resolver {
 		return (*scan).texStyle
 	case "lua-module":
 		return (*scan).luaModule
+	case "tool":
+		return (*scan).plainTool
 	case "modifier":
 		return func(*scan, *match) string { return "" }
 	}
@@ -96,6 +100,21 @@ func (s *scan) lookup(m *match) string {
 		}
 	}
 	return name
+}
+
+// speaksOfInstalling is what a sentence about a missing tool says, as told from
+// one about a thing of that name in a program's own world.
+var speaksOfInstalling = lazyregexp.New(`(?i)install|executable|\bPATH\b|command|\bon your system\b|Cannot run program|version`)
+
+// plainTool is lookup for sentences such as “error: X not found”. When X is an
+// everyday word, as tree and node are, they may be about anything.
+func (s *scan) plainTool(m *match) string {
+	name := strings.ToLower(m.vars["command"])
+	everyday := s.rules.list("everyday").has(name) || s.rules.list("common-local").has(name)
+	if everyday && !speaksOfInstalling.MatchString(m.line) {
+		return ""
+	}
+	return s.lookupOne(m)
 }
 
 // join adds what another line of the same rule found. When the first line
@@ -252,6 +271,11 @@ func (s *scan) scriptFile(m *match) string {
 	switch {
 	case strings.Contains(text, "crlf") || strings.Contains(text, `\r`) || strings.Contains(text, "^m") || strings.Contains(text, "line ending"):
 		return "crlf"
+	case strings.Contains(m.line, "required file not found"): // said of a file that is there
+		if isScript(file) {
+			return "crlf"
+		}
+		return "interpreter"
 	case !strings.Contains(file, "/") && m.rule.Outcomes["absent"] != nil:
 		return "absent"
 	case len(s.in.Files) > 0 && !s.isLocal(file), len(s.in.Files) == 0 && strings.Contains(m.line, "No such file"):
