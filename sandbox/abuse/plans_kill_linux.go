@@ -77,6 +77,10 @@ func killedWorkbench(t *trial) probe.Verdict {
 	return worst(v, before.same(settled(before)), probe.Heldf("killed %d workbenches, nothing is left", 2*killsInRound))
 }
 
+// startTime is how long another workbench may take until its box runs: one that
+// has to start an engine's service first needs seconds.
+const startTime = 15 * time.Second
+
 // killsInRound is how many workbenches are killed before what they left is
 // cleaned up.
 const killsInRound = 8
@@ -109,7 +113,7 @@ func (t *trial) killOnce(delay time.Duration) (probe.Verdict, error) {
 	}
 	if delay >= 0 {
 		time.Sleep(delay)
-	} else if len(t.boxOf(cmd, 3*time.Second)) == 0 {
+	} else if len(t.boxOf(cmd, startTime)) == 0 {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return t.noBox(), nil
@@ -141,7 +145,7 @@ func stoppedWorkbench(t *trial) probe.Verdict {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	if len(t.boxOf(cmd, 3*time.Second)) == 0 {
+	if len(t.boxOf(cmd, startTime)) == 0 {
 		return t.noBox()
 	}
 	if err := cmd.Process.Signal(unix.SIGSTOP); err != nil {
@@ -170,7 +174,7 @@ func hangup(t *trial) probe.Verdict {
 	if err != nil {
 		return asVerdict(err)
 	}
-	if len(t.boxOf(cmd, 3*time.Second)) == 0 {
+	if len(t.boxOf(cmd, startTime)) == 0 {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		return t.noBox()

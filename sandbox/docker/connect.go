@@ -259,7 +259,7 @@ func servePodman(o Options) (*engine, error) {
 	host := "unix://" + filepath.Join(dir, "podman.sock")
 	cmd := exec.Command(argv[0], append(argv[1:], "system", "service", "--time=0", host)...)
 	tail := &tail{}
-	cmd.Stderr = tail
+	cmd.Stderr, cmd.WaitDelay = tail, time.Second // what it leaves running may keep its error stream
 	cmd.Dir = dir // its helpers leave marks where they are
 	dieWithUs(cmd)
 	if err := cmd.Start(); err != nil {

@@ -53,7 +53,6 @@ func TestPodman(t *testing.T) {
 		Patience: 20 * time.Second,
 		Environ:  []string{podmanEnv + "=" + host},
 		Without: map[string]string{
-			"inodes":    "Podman's interface cannot bound the number of files",
 			"odd names": "Podman's interface cannot name a folder with a comma or a colon",
 		},
 	})

@@ -51,14 +51,40 @@ func (r *Runtime) classify(err error) sandbox.Availability {
 		if r.Name() == Podman {
 			a.Remedy = "use your own Podman: unset CONTAINER_HOST"
 		}
+	case strings.Contains(text, "tls: ") || strings.Contains(text, "x509: "):
+		a.Reason = fmt.Sprintf("the engine at %s and this machine do not accept each other's certificates (%s)", host, cause(err))
+		a.Remedy = "set DOCKER_CERT_PATH to the folder with that engine's ca.pem, cert.pem and key.pem, or make a context of them: docker context create"
+	case strings.Contains(text, "HTTP request to an HTTPS server"):
+		a.Reason = fmt.Sprintf("the engine at %s wants to be spoken to with TLS", host)
+		a.Remedy = "set DOCKER_TLS_VERIFY=1, and DOCKER_CERT_PATH to the folder with its ca.pem, cert.pem and key.pem"
 	case strings.Contains(text, "no space left on device"):
 		a.Reason = "the engine's disk is full (" + text + ")"
 		a.Remedy = "make room, for example with: " + r.Name() + " system prune"
 	case client.IsErrConnectionFailed(err), strings.Contains(text, "connection refused"), strings.Contains(text, "no such file or directory") && strings.Contains(text, "dial"):
 		a.Reason = fmt.Sprintf("no engine answers at %s", host)
 		a.Remedy = startCommand(r.Name(), osRelease())
+		if elsewhere(host) {
+			a.Reason += " (" + cause(err) + ")"
+			a.Remedy = "see whether it runs there and can be reached from here, for example with: docker --host " + host + " version"
+		}
 	}
 	return a
+}
+
+// elsewhere says whether an address is, or may be, another machine's.
+func elsewhere(host string) bool {
+	return strings.HasPrefix(host, "tcp:") || strings.HasPrefix(host, "ssh:")
+}
+
+// cause is the innermost of an error's reasons.
+func cause(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return plain(err)
+		}
+		err = inner
+	}
 }
 
 // host is where the engine is looked for.

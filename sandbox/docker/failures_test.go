@@ -3,10 +3,14 @@ package docker
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +27,7 @@ import (
 // relay is a way to an engine that can be cut, as when the engine stops.
 type relay struct {
 	path, to string
+	tls      *tls.Config // how it wants to be spoken to; nil: without TLS
 	mu       sync.Mutex
 	listener net.Listener
 	conns    []net.Conn
@@ -39,6 +44,9 @@ func (r *relay) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.listener = l
+	if r.tls != nil {
+		l = tls.NewListener(l, r.tls)
+	}
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -108,6 +116,64 @@ func TestEngineElsewhere(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(upper, "b")); err != nil || string(text) != "B\n" {
 		t.Errorf("the change is %q, %v", text, err)
 	}
+}
+
+// TestEngineWithTLS reaches the engine as one of another machine that knows its
+// users by their certificates, and tells what is wrong with them.
+func TestEngineWithTLS(t *testing.T) {
+	t.Parallel()
+	needDocker(t)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	known := x509.NewCertPool()
+	known.AddCert(server.Certificate())
+	own := server.TLS.Certificates[0] // serves as everybody's
+	way := &relay{path: "127.0.0.1:0", to: strings.TrimPrefix(dockerHost(), "unix://"), tls: &tls.Config{
+		Certificates: server.TLS.Certificates, ClientCAs: known, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12,
+	}}
+	way.open(t)
+	defer way.cut()
+	key, err := x509.MarshalPKCS8PrivateKey(own.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pems := map[string][]byte{"ca.pem": certificate(own.Certificate[0]), "cert.pem": certificate(own.Certificate[0]), "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})}
+	certs := func(names ...string) string {
+		dir := t.TempDir()
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(dir, name), pems[name], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	for _, c := range []struct{ verify, dir, want string }{
+		{"1", certs("ca.pem", "cert.pem", "key.pem"), ""},
+		{"1", certs("ca.pem"), "do not accept each other's certificates"},
+		{"1", certs("cert.pem", "key.pem"), "do not accept each other's certificates"},
+		{"", "", "no engine answers at tcp://127.0.0.1"},
+	} {
+		host := "tcp://" + way.listener.Addr().String()
+		rt := New(Options{Engine: Docker, Image: testImage, StateDir: t.TempDir(), Environ: append(os.Environ(),
+			"DOCKER_HOST="+host, "DOCKER_TLS_VERIFY="+c.verify, "DOCKER_CERT_PATH="+c.dir)})
+		defer rt.Close()
+		if c.want == "" {
+			giveImage(t, rt)
+			b, end := open(t, rt)
+			end()
+			if r, err := b.Wait(); err != nil || r.ExitCode != 0 {
+				t.Errorf("over TLS: %+v, %v", r, err)
+			}
+			continue
+		}
+		if a := rt.Probe(t.Context()); a.OK || !strings.Contains(a.Reason, c.want) || strings.Contains(a.Remedy, "service docker start") {
+			t.Errorf("%+v: %+v", c, a)
+		}
+	}
+}
+
+func certificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 func TestEngineStopsInTheMiddle(t *testing.T) {

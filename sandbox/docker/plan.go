@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -285,8 +286,8 @@ func (r *Runtime) shape(p *plan, image imageInfo) (shape, error) {
 		// Its folders in memory belong to root: the keeper takes them over, and
 		// gives up all that it needed for that.
 		s.config.User = "0:0"
-		s.host.CapAdd = strslice.StrSlice{"CHOWN", "SETUID", "SETGID", "SETPCAP"}
-		s.config.Cmd = append(strslice.StrSlice{anyUID}, slices.Sorted(maps.Keys(s.host.Tmpfs))...)
+		s.host.CapAdd = strslice.StrSlice{"CHOWN", "SETUID", "SETGID", "SETPCAP", "SYS_ADMIN"}
+		s.config.Cmd = append(strslice.StrSlice{anyUID, strconv.FormatInt(max(0, l.Inodes), 10)}, slices.Sorted(maps.Keys(s.host.Tmpfs))...)
 	}
 	key, err := json.Marshal([]any{s.config, s.host})
 	s.key = string(key)

@@ -161,10 +161,11 @@ func (r *Runtime) report(info system.Info) sandbox.Report {
 }
 
 // keepsFiles is about what is written. Podman's interface has no way to bound
-// the number of files.
+// the number of files; a container's first process can, unless the engine
+// forbids it.
 func (r *Runtime) keepsFiles(p sandbox.Promise, memory string) sandbox.Kept {
 	if r.Name() == Podman {
-		return sandbox.Kept{Promise: p, Strength: sandbox.Watched, Mechanism: "the size, but not the number of files, of " + memory}
+		return sandbox.Kept{Promise: p, Strength: sandbox.Watched, Mechanism: "the size, and as far as the engine lets it the number of files, of " + memory}
 	}
 	return sandbox.Kept{Promise: p, Strength: sandbox.KernelEnforced, Mechanism: "the size and inodes of " + memory}
 }

@@ -40,8 +40,9 @@ type put struct {
 }
 
 // Main keeps one container and returns the exit code. Without arguments it
-// goes on as whom it was started; else the first is the id to become, and the
-// others are folders that are for that one.
+// goes on as whom it was started; else the first is the id to become, the second
+// how many files each folder in memory may have (0: any number), and the others
+// are the folders that are for that one.
 func Main(args []string) int {
 	session, err := begin(args)
 	if err != nil {
@@ -71,8 +72,8 @@ func begin(args []string) (*yamux.Session, error) {
 	// Signals are caught, not ignored: programs would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE, unix.SIGXFSZ,
 		unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM)
-	if len(args) > 0 {
-		if err := become(args[0], args[1:]); err != nil {
+	if len(args) > 1 {
+		if err := become(args[0], args[1], args[2:]); err != nil {
 			return nil, err
 		}
 	}
@@ -107,11 +108,12 @@ func makeThreads() {
 
 // become hands the folders over and gives up root and every right of this
 // process and its children.
-func become(id string, folders []string) error {
+func become(id string, files string, folders []string) error {
 	uid, err := strconv.Atoi(id)
 	if err != nil {
 		return err
 	}
+	narrow(files, folders) // while the folders are still root's
 	for _, dir := range folders {
 		if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, uid, uid)); err != nil {
 			return err
