@@ -260,7 +260,7 @@ func servePodman(o Options) (*engine, error) {
 	cmd := exec.Command(argv[0], append(argv[1:], "system", "service", "--time=0", host)...)
 	tail := &tail{}
 	cmd.Stderr, cmd.WaitDelay = tail, time.Second // what it leaves running may keep its error stream
-	cmd.Dir = dir // its helpers leave marks where they are
+	cmd.Dir = dir                                 // its helpers leave marks where they are
 	dieWithUs(cmd)
 	if err := cmd.Start(); err != nil {
 		_ = os.RemoveAll(dir)

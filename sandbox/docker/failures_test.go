@@ -335,9 +335,23 @@ func TestCommandsForDistributions(t *testing.T) {
 // volumes, to be looked after and to run something of its own.
 func TestImageThatAsksForMore(t *testing.T) {
 	t.Parallel()
-	needDocker(t)
+	t.Run(Docker, func(t *testing.T) {
+		t.Parallel()
+		needDocker(t)
+		asksForMore(t, Options{Engine: Docker, Host: dockerHost()}, "HEALTHCHECK --interval=1s CMD touch /tmp/healthy")
+	})
+	t.Run(Podman, func(t *testing.T) {
+		t.Parallel()
+		needPodman(t)
+		asksForMore(t, Options{Engine: Podman})
+	})
+}
+
+func asksForMore(t *testing.T, o Options, more ...string) {
+	t.Helper()
 	ctx := context.Background()
-	rt := New(Options{Engine: Docker, Host: dockerHost(), Image: testImage, StateDir: t.TempDir()})
+	o.Image, o.StateDir = testImage, t.TempDir()
+	rt := New(o)
 	defer rt.Close()
 	giveImage(t, rt)
 	api, err := rt.api()
@@ -349,13 +363,14 @@ func TestImageThatAsksForMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = remove(ctx, api, made.ID) }()
-	greedy, err := api.ContainerCommit(ctx, made.ID, container.CommitOptions{Changes: []string{
-		"USER root", "VOLUME /data", `ENTRYPOINT ["/bin/false"]`, "HEALTHCHECK --interval=1s CMD touch /tmp/healthy", "EXPOSE 80", "ENV PATH=/usr/bin:/bin",
-	}})
+	greedy, err := api.ContainerCommit(ctx, made.ID, container.CommitOptions{Config: &container.Config{}, Changes: append(more,
+		"USER root", "VOLUME /data", `ENTRYPOINT ["/bin/false"]`, "EXPOSE 80", "ENV PATH=/usr/bin:/bin",
+	)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt = New(Options{Engine: Docker, Host: dockerHost(), Image: greedy.ID, StateDir: t.TempDir()})
+	o.Host, o.Image = rt.host(), greedy.ID
+	rt = New(o)
 	defer rt.Close()
 	var out bytes.Buffer
 	b, err := rt.Start(ctx, sandbox.Spec{
