@@ -246,7 +246,7 @@ func (e *Engine) installer(ctx context.Context, r *run, id string, req install.R
 	})
 	defer words.Close()
 	req.Env, req.Layers = e.env.env(e.Env), e.env.trees(req.Manager)
-	req.Workspace, req.Dir = draft.Spec(), e.Project.Dir
+	req.Workspace, req.Dir, req.Since = draft.Spec(), e.Project.Dir, e.env.layers[req.Manager].Key
 	req.Output, req.Progress = words, e.progress(id)
 	return e.Installer.Install(ctx, req)
 }

@@ -187,6 +187,9 @@ func (e *Engine) together(ctx context.Context, r *run, d heal.Diagnosis, m heal.
 	if m.Action != "install" || !compiled && (d.Kind != "missing_module" || m.Manager != "pip" && m.Manager != "npm") {
 		return m
 	}
+	if m.Manager == "maven" && slices.ContainsFunc(r.source.own, func(name string) bool { return strings.Contains(name, ":") }) {
+		return m // what a project of Maven names may bring all that it imports
+	}
 	rules, err := e.Rules()
 	if err != nil {
 		return m

@@ -41,6 +41,20 @@ func (s *scan) javaPackage(m *match) string {
 	if m.vars["package"] == "" {
 		m.vars["package"] = strings.NewReplacer("/", ".", "$", ".").Replace(m.vars["path"])
 	}
+	found := s.jarOf(m)
+	if found != "known" || len(m.rule.anyIDs) == 0 {
+		return found
+	}
+	for _, other := range s.places(m.rule) { // a compiler tells about all at once
+		if s.recognise(&other) && other.vars["path"] == "" && s.jarOf(&other) == "known" && other.vars["jars"] != "" && m.vars["jars"] != "" {
+			m.vars["jars"] = joinWords(m.vars["jars"], other.vars["jars"])
+		}
+	}
+	return found
+}
+
+// jarOf looks up the JAR of one package.
+func (s *scan) jarOf(m *match) string {
 	name := m.vars["package"]
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 || s.isLocal(name[i+1:]) || s.isLocal(changed(name, "root")) {

@@ -56,6 +56,9 @@ type Request struct {
 	// one, other packages may come along with them.
 	Layer     string
 	LockedFor string
+	// Since is the key of the layer that the box has of this manager so far: a
+	// manager that only ever adds to it may begin with what is in there.
+	Since string
 	// Progress gets short lines for a person; Output the installer's own
 	// words. Both may be nil.
 	Progress func(string)

@@ -3,6 +3,7 @@ package install
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -230,6 +231,12 @@ func (m mavenRun) project(ctx context.Context, p javaProject, l *Layer) error {
 			add = append(add, d)
 		}
 	}
+	if err := m.takeOver(p, l); err != nil {
+		return err
+	}
+	if add, err = m.managed(ctx, p, own, add); err != nil {
+		return err
+	}
 	l.Packages = withVersions(m.r.Packages, add)
 	text := own.With(add)
 	if err := m.lifecycle(ctx, p, text, goals); err != nil {
@@ -242,10 +249,39 @@ func (m mavenRun) project(ctx context.Context, p javaProject, l *Layer) error {
 	if err := writeFiles(base, map[string]string{"was/pom.xml": p.poms[p.own()], "now/pom.xml": text}); err != nil {
 		return err
 	}
-	l.Artefacts = slices.DeleteFunc(m.got.artefacts(), func(a Artefact) bool { return !strings.HasSuffix(a.File, ".jar") })
+	for _, a := range m.got.artefacts() {
+		if strings.HasSuffix(a.File, ".jar") && !slices.ContainsFunc(l.Artefacts, func(o Artefact) bool { return o.Name == a.Name && o.File == a.File }) {
+			l.Artefacts = append(l.Artefacts, a)
+		}
+	}
 	l.Env = []string{"MAVEN_OPTS=-Dmaven.repo.local=" + mavenBase + "/repo"}
 	l.Before = placing(mavenBase, path.Join(p.top, p.dir), "pom.xml")
 	return settleRepository(filepath.Join(base, "repo"))
+}
+
+var unmanaged = lazyregexp.New(`'dependencies\.dependency\.version' for (\S+?):jar is missing`)
+
+// managed takes the versions off packages to which the project's parent gives
+// one that goes with its others.
+func (m mavenRun) managed(ctx context.Context, p javaProject, own *pom.Project, add []pom.Dependency) ([]pom.Dependency, error) {
+	if len(add) == 0 || !own.Inherits() {
+		return add, nil
+	}
+	bare := slices.Clone(add)
+	for i := range bare {
+		bare[i].Version = ""
+	}
+	files := maps.Clone(p.poms)
+	files[p.own()] = own.With(bare)
+	out, err := m.mvn(ctx, files, p.dir, "validate")
+	for _, lacking := range unmanaged.FindAllStringSubmatch(out, -1) {
+		for i := range bare {
+			if bare[i].Name() == lacking[1] {
+				bare[i].Version = add[i].Version
+			}
+		}
+	}
+	return bare, err
 }
 
 // withVersions puts the versions that were chosen behind the names.
@@ -253,12 +289,27 @@ func withVersions(names []string, chosen []pom.Dependency) []string {
 	out := slices.Clone(names)
 	for i, name := range out {
 		for _, d := range chosen {
-			if d.Name() == name {
+			if d.Name() == name && d.Version != "" {
 				out[i] = name + ":" + d.Version
 			}
 		}
 	}
 	return out
+}
+
+// takeOver begins with what the layer so far has, which was checked when it was
+// fetched.
+func (m mavenRun) takeOver(p javaProject, l *Layer) error {
+	old, ok := m.in.Find(m.r.Since)
+	if !ok || old.Manager != "maven" || len(m.r.Pins) > 0 || !strings.HasPrefix(old.For, p.tools+" ") {
+		return nil
+	}
+	at := filepath.Join(filepath.FromSlash(mavenBase), "repo")
+	if _, err := os.Stat(filepath.Join(old.Tree, at)); err != nil {
+		return nil // it has the JAR files of a single program
+	}
+	l.Artefacts = slices.Clone(old.Artefacts)
+	return os.CopyFS(filepath.Join(m.b.tree, at), os.DirFS(filepath.Join(old.Tree, at)))
 }
 
 // names says whether any project file names a package.

@@ -200,6 +200,13 @@ func (p *Project) Has(name string) bool {
 	return slices.ContainsFunc(p.Dependencies(), func(d Dependency) bool { return d.Name() == name })
 }
 
+// Inherits says whether another file may give versions to what this one names.
+func (p *Project) Inherits() bool {
+	return slices.ContainsFunc(p.elements, func(e element) bool {
+		return e.path == "project/parent" || e.path == "project/dependencyManagement/dependencies/dependency" && p.child(e, "scope") == "import"
+	})
+}
+
 // managed says whether the project gives versions to a dependency elsewhere.
 func (p *Project) managed(d Dependency) bool {
 	return slices.ContainsFunc(p.elements, func(e element) bool {
