@@ -96,7 +96,8 @@ func examine(cmd *cobra.Command) (checkup, error) {
 	}
 	for _, t := range []toolCheckup{
 		{Name: "python3", For: "Python programs"}, {Name: "node", For: "JavaScript programs"},
-		{Name: "npm", For: "JavaScript packages"}, {Name: "apt-get", For: "commands and system libraries"},
+		{Name: "npm", For: "JavaScript packages"}, {Name: "mvn", For: "Java packages"},
+		{Name: "apt-get", For: "commands and system libraries"},
 		{Name: "uv", For: "Python packages, faster; optional"}, {Name: "ollama", For: "a local model (optional)"},
 	} {
 		t.Path, _ = exec.LookPath(t.Name)
