@@ -36,9 +36,9 @@ asked for each.
 
 --write keeps it beside the program in kintsugi.lock, and where the ecosystem
 looks for it: in the program's own block (PEP 723) or in requirements.txt for
-Python, in package.json for Node, in go.mod and go.sum for Go, in pom.xml for Maven, in Cargo.toml for
-Rust. kintsugi run then prepares the packages before
-the first attempt, on any machine, and takes nothing whose hash is another.`,
+Python, in package.json for Node, in go.mod and go.sum for Go, in Cargo.toml for
+Rust, in pom.xml for Maven. kintsugi run then prepares the packages before the
+first attempt, on any machine, and takes nothing whose hash is another.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

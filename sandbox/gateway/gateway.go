@@ -245,7 +245,7 @@ func (g *Gateway) newAdapter(eco string, ups []Upstream) adapter {
 	case "cargo":
 		return &cargo{g: g, up: ups[0]}
 	case "maven":
-		return &maven{g: g, up: ups[0], asking: make(chan struct{}, mavenAhead)}
+		return &maven{g: g, up: ups[0], asking: make(chan struct{}, mavenAtOnce), waiting: make(chan struct{}, mavenWaiting)}
 	case "gem":
 		return &gem{g: g, up: ups[0]}
 	case "apt":

@@ -26,9 +26,10 @@ import (
 //
 // Its packages are called "group:artifact".
 type maven struct {
-	g      *Gateway
-	up     Upstream
-	asking chan struct{} // a slot for each checksum that is asked for ahead
+	g  *Gateway
+	up Upstream
+	// Slots for the checksums that are asked for ahead.
+	asking, waiting chan struct{}
 }
 
 var (
@@ -176,7 +177,7 @@ var mavenSums = []string{"sha512", "sha256", "sha1"}
 // sum is the strongest checksum that lies beside a file, and when it was put
 // there, as far as the index tells. Once it is known it is good forever.
 func (m *maven) sum(ctx context.Context, f mavenFile) (sum, time.Time, error) {
-	w := wanted{eco: "maven", name: f.name + " " + f.version, url: m.up.join(f.path), accept: "checksum", up: &m.up}
+	w := m.decided(f)
 	pg, ok := m.g.have(w)
 	if !ok {
 		v, err, _ := m.g.flight.Do("checksum\n"+w.url, func() (any, error) { return m.ask(m.g.life, f, w) })
@@ -191,6 +192,11 @@ func (m *maven) sum(ctx context.Context, f mavenFile) (sum, time.Time, error) {
 	}
 	at, _ := http.ParseTime(pg.head.Modified)
 	return sum{algo, digits}, at, ctx.Err()
+}
+
+// decided is where the strongest checksum of a file is kept.
+func (m *maven) decided(f mavenFile) wanted {
+	return wanted{eco: "maven", name: f.name + " " + f.version, url: m.up.join(f.path), accept: "checksum", up: &m.up}
 }
 
 // ask asks for all checksums of a file at once, and keeps the strongest.

@@ -7,26 +7,40 @@ import (
 	"strings"
 )
 
-// mavenAhead is how many checksums are asked for before anybody wants them.
-const mavenAhead = 4
+// How many checksums are asked for before anybody wants them: at once, and
+// waiting for that.
+const (
+	mavenAtOnce  = 4
+	mavenWaiting = 200
+)
 
 // ahead asks for the checksums of what a pom names, because a client that reads
 // it asks for that next, one after the other. Nothing else is fetched.
 func (m *maven) ahead(body io.Reader) {
 	for _, f := range m.needs(body) {
+		if _, known := m.g.have(m.decided(f)); known {
+			continue
+		}
 		select {
-		case m.asking <- struct{}{}:
+		case m.waiting <- struct{}{}:
 		default:
 			return // busy enough
 		}
 		if !m.g.begin() {
 			return
 		}
-		go func() {
-			defer m.g.wg.Done()
-			defer func() { <-m.asking }()
-			_, _, _ = m.sum(m.g.life, f)
-		}()
+		go m.askAhead(f)
+	}
+}
+
+func (m *maven) askAhead(f mavenFile) {
+	defer m.g.wg.Done()
+	defer func() { <-m.waiting }()
+	select {
+	case m.asking <- struct{}{}:
+		_, _, _ = m.sum(m.g.life, f)
+		<-m.asking
+	case <-m.g.life.Done():
 	}
 }
 
