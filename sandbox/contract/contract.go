@@ -85,7 +85,7 @@ var cases = []struct {
 	{"exit", exits}, {"bad specs", badSpecs}, {"streams", streams}, {"environment", environment},
 	{"host unseen", hostUnseen}, {"no network", noNetwork}, {"walls", walls},
 	{"workspace", workspaceKept}, {"workspace dropped", workspaceDropped}, {"odd names", oddNames}, {"workspace source", workspaceSource},
-	{"checkpoint", checkpoint}, {"layers", layers}, {"capture", capture}, {"mounts", mounts}, {"listeners", listeners},
+	{"checkpoint", checkpoint}, {"layers", layers}, {"capture", capture}, {"layer that removes", layerThatRemoves}, {"mounts", mounts}, {"listeners", listeners},
 	{"wall", wall}, {"memory", memory}, {"processes", processes}, {"output", output}, {"disk", disk}, {"inodes", inodes}, {"file size", fileSize},
 	{"kill", kill}, {"cancel", cancelled}, {"daemons", daemons}, {"many at once", manyAtOnce}, {"usage", usage}, {"report", report},
 	{"killed workbench", killedWorkbench}, {"spared", spared},

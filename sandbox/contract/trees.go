@@ -138,6 +138,22 @@ func layers(t *trial) {
 	t.wants(sh("kin-hello 2>/dev/null || echo gone"), "gone\n")
 }
 
+// layerThatRemoves takes files away from the layer below it, as a program that is
+// made newer does.
+func layerThatRemoves(t *trial) {
+	older := t.files(map[string]string{"opt/kin/a": "A", "opt/kin/b": "B", "opt/gone/deep/c": "C"})
+	tree := filepath.Join(t.dir(), "layer")
+	if err := os.MkdirAll(filepath.Join(tree, "opt"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	build := sh("rm -r /opt/gone /opt/kin/a && echo new >/opt/kin/b && mkdir /opt/gone && echo D >/opt/gone/d")
+	build.Layers, build.Capture = []string{older}, tree
+	t.wants(build, "")
+	spec := sh("cd /opt && find kin gone | sort | tr '\\n' ' '; cat kin/b gone/d")
+	spec.Layers = []string{tree, older}
+	t.wants(spec, "gone gone/d kin kin/b new\nD\n")
+}
+
 func capture(t *trial) {
 	layer := t.files(map[string]string{"opt/kin/old": "old"})
 	tree := filepath.Join(t.dir(), "layer")

@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"kintsugi/sandbox/workspace/beneath"
 )
 
 // fingerprint changes when anything in a tree does, as far as names, kinds,
@@ -75,11 +77,39 @@ func addTree(w *tar.Writer, tree string) error {
 				return err
 			}
 			return w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to, Mode: 0o777, Format: tar.FormatPAX})
-		case fs.ModeDevice | fs.ModeCharDevice:
-			return fmt.Errorf("%s removes a file of the image, which layers of an engine cannot do", name)
+		}
+		return nil // what removes something was carried out before
+	})
+}
+
+// removals lists what a layer takes away from what lies below it: names, and
+// folders, with a slash, whose content goes.
+func removals(tree string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(tree, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == tree {
+			return err
+		}
+		rel, err := filepath.Rel(tree, path)
+		name := filepath.ToSlash(rel)
+		switch {
+		case err != nil:
+			return err
+		case d.Type() == fs.ModeDevice|fs.ModeCharDevice:
+			out = append(out, name)
+		case d.IsDir():
+			dir, err := beneath.Open(path)
+			if err != nil {
+				return err
+			}
+			defer dir.Close()
+			if dir.Opaque() {
+				out = append(out, name+"/")
+			}
 		}
 		return nil
 	})
+	return out, err
 }
 
 // addFile writes one file as root's, readable, and executable by all if by

@@ -20,8 +20,10 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/strslice"
+	"github.com/docker/docker/client"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/docker/keeper"
 )
 
 // images are the engine's images that boxes are made of: the user's own, with
@@ -32,8 +34,8 @@ type images struct {
 
 	mu    sync.Mutex
 	base  *imageInfo
-	known map[string]string // image by key
-	marks map[string]string // fingerprints of layers, by folder
+	known map[string]string    // image by key
+	marks map[string]layerMark // by folder
 }
 
 // imageInfo is what must be known of an image.
@@ -44,6 +46,12 @@ type imageInfo struct {
 	layers   []string // by their content
 }
 
+// layerMark is what must be known of a layer.
+type layerMark struct {
+	print string
+	gone  []string // what it removes
+}
+
 // imagesKept is how many of our images an engine keeps; the oldest go first.
 const imagesKept = 40
 
@@ -52,18 +60,18 @@ func (i *images) with(ctx context.Context, spec sandbox.Spec, fixed map[string]s
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.known == nil {
-		i.known, i.marks = map[string]string{}, map[string]string{}
+		i.known, i.marks = map[string]string{}, map[string]layerMark{}
 	}
 	info, err := i.openBase(ctx)
 	if err != nil {
 		return info, err
 	}
-	keeper, err := i.runtime.options.findKeeper(info.arch)
+	program, err := i.runtime.options.findKeeper(info.arch)
 	if err != nil {
 		return info, err
 	}
-	key := hashed(info.id, keeper.version)
-	if info.id, err = i.get(ctx, key, info.id, func(w *tar.Writer) error { return addKeeper(w, keeper.path) }); err != nil {
+	key := hashed(info.id, program.version)
+	if info.id, err = i.get(ctx, key, info.id, nil, func(w *tar.Writer) error { return addKeeper(w, program.path) }); err != nil {
 		return info, err
 	}
 	trees := spec.Layers
@@ -175,8 +183,8 @@ func pullEnd(body io.Reader) error {
 }
 
 // get gives the image with a key: one that the engine has, or a new one, made
-// by writing an archive over another.
-func (i *images) get(ctx context.Context, key, from string, write func(*tar.Writer) error) (string, error) {
+// by taking files away from another and writing an archive over it.
+func (i *images) get(ctx context.Context, key, from string, gone []string, write func(*tar.Writer) error) (string, error) {
 	if id := i.known[key]; id != "" {
 		return id, nil
 	}
@@ -189,7 +197,7 @@ func (i *images) get(ctx context.Context, key, from string, write func(*tar.Writ
 		return "", err
 	}
 	if len(found) == 0 {
-		id, err := i.bake(ctx, key, from, write)
+		id, err := i.bake(ctx, key, from, gone, write)
 		i.known[key] = id
 		return id, err
 	}
@@ -197,9 +205,9 @@ func (i *images) get(ctx context.Context, key, from string, write func(*tar.Writ
 	return found[0].ID, nil
 }
 
-// bake makes an image: a container that never runs takes the archive and is
-// committed.
-func (i *images) bake(ctx context.Context, key, from string, write func(*tar.Writer) error) (string, error) {
+// bake makes an image: a container takes the archive and is committed. It runs
+// only when something has to be removed, and then nothing but a keeper.
+func (i *images) bake(ctx context.Context, key, from string, gone []string, write func(*tar.Writer) error) (string, error) {
 	api, err := i.runtime.api()
 	if err != nil {
 		return "", err
@@ -209,8 +217,11 @@ func (i *images) bake(ctx context.Context, key, from string, write func(*tar.Wri
 		return "", err
 	}
 	made, err := api.ContainerCreate(ctx,
-		&container.Config{Image: from, Entrypoint: strslice.StrSlice{keeperPath}, Labels: lease.labels()},
-		&container.HostConfig{NetworkMode: network.NetworkNone}, nil, nil, "kintsugi-bake-"+random())
+		&container.Config{Image: from, User: "0:0", Entrypoint: strslice.StrSlice{keeperPath, keeper.Word, keeper.Remove}, Cmd: strslice.StrSlice{}, Labels: lease.labels()},
+		&container.HostConfig{
+			NetworkMode: network.NetworkNone, CapDrop: strslice.StrSlice{"ALL"}, CapAdd: strslice.StrSlice{"DAC_OVERRIDE", "FOWNER"},
+			SecurityOpt: []string{"no-new-privileges"}, Resources: i.runtime.resources(sandbox.DefaultLimits),
+		}, nil, nil, "kintsugi-bake-"+random())
 	if err != nil {
 		return "", err
 	}
@@ -219,13 +230,12 @@ func (i *images) bake(ctx context.Context, key, from string, write func(*tar.Wri
 		defer cancel()
 		_ = api.ContainerRemove(ctx, made.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	}()
-	r, w := io.Pipe()
-	go func() {
-		out := tar.NewWriter(w)
-		w.CloseWithError(errors.Join(write(out), out.Close()))
-	}()
-	err = api.CopyToContainer(ctx, made.ID, "/", r, container.CopyToContainerOptions{AllowOverwriteDirWithFile: true})
-	r.Close()
+	if len(gone) > 0 {
+		err = removeFrom(ctx, api, made.ID, gone)
+	}
+	if err == nil {
+		err = layOver(ctx, api, made.ID, write)
+	}
 	if err != nil {
 		return "", fmt.Errorf("laying files over the image: %w", err)
 	}
@@ -235,20 +245,63 @@ func (i *images) bake(ctx context.Context, key, from string, write func(*tar.Wri
 	return done.ID, err
 }
 
+// layOver writes an archive over the files of a container.
+func layOver(ctx context.Context, api *client.Client, id string, write func(*tar.Writer) error) error {
+	r, w := io.Pipe()
+	go func() {
+		out := tar.NewWriter(w)
+		w.CloseWithError(errors.Join(write(out), out.Close()))
+	}()
+	defer r.Close()
+	return api.CopyToContainer(ctx, id, "/", r, container.CopyToContainerOptions{AllowOverwriteDirWithFile: true})
+}
+
+// removeFrom lets the keeper of a container remove files from it.
+func removeFrom(ctx context.Context, api *client.Client, id string, gone []string) error {
+	list := strings.Join(gone, "\x00") + "\x00"
+	err := layOver(ctx, api, id, func(w *tar.Writer) error {
+		h := &tar.Header{Name: keeper.Removals[1:], Mode: 0o600, Size: int64(len(list)), Format: tar.FormatPAX}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		_, err := io.WriteString(w, list)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	over, failed := api.ContainerWait(ctx, id, container.WaitConditionNextExit)
+	if err := api.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+		return err
+	}
+	select {
+	case err := <-failed:
+		return err
+	case end := <-over:
+		if end.StatusCode != 0 {
+			return fmt.Errorf("removing what a layer removes failed with exit code %d", end.StatusCode)
+		}
+	}
+	return nil
+}
+
 // addLayer lays one tree over an image.
 func (i *images) addLayer(ctx context.Context, key, from, tree string, kept bool) (string, string, error) {
-	mark := i.marks[tree]
-	if mark == "" {
+	mark, ok := i.marks[tree]
+	if !ok {
 		var err error
-		if mark, err = fingerprint(tree); err != nil {
+		if mark.print, err = fingerprint(tree); err == nil {
+			mark.gone, err = removals(tree)
+		}
+		if err != nil {
 			return "", "", fmt.Errorf("layer: %w", err)
 		}
 		if kept {
 			i.marks[tree] = mark
 		}
 	}
-	key = hashed(key, mark)
-	id, err := i.get(ctx, key, from, func(w *tar.Writer) error { return addTree(w, tree) })
+	key = hashed(append([]string{key, mark.print}, mark.gone...)...)
+	id, err := i.get(ctx, key, from, mark.gone, func(w *tar.Writer) error { return addTree(w, tree) })
 	return key, id, err
 }
 
@@ -262,7 +315,7 @@ func (i *images) addFiles(ctx context.Context, key, from string, files map[strin
 		}
 		parts = append(parts, at, mark)
 	}
-	return i.get(ctx, hashed(parts...), from, func(w *tar.Writer) error {
+	return i.get(ctx, hashed(parts...), from, nil, func(w *tar.Writer) error {
 		for _, at := range slices.Sorted(maps.Keys(files)) {
 			if err := addFile(w, strings.TrimPrefix(at, "/"), files[at]); err != nil {
 				return err

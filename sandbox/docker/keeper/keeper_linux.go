@@ -43,7 +43,13 @@ type put struct {
 // goes on as whom it was started; else the first is the id to become, the second
 // how many files each folder in memory may have (0: any number), and the others
 // are the folders that are for that one.
+//
+// With the one argument Remove it removes what the file Removals names, and
+// keeps nothing.
 func Main(args []string) int {
+	if len(args) == 1 && args[0] == Remove {
+		return removeListed()
+	}
 	session, err := begin(args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "keeper:", err)

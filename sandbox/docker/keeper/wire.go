@@ -29,6 +29,14 @@ import (
 // Word is the hidden first argument with which a program becomes a keeper.
 const Word = "__keeper"
 
+// Remove, after Word, has what Removals lists removed from an image that is
+// being made: paths, each ended by a zero byte; of one that ends in a slash only
+// the content goes.
+const (
+	Remove   = "remove"
+	Removals = "/.kintsugi/removals"
+)
+
 // Order is what to do. It is sent once.
 type Order struct {
 	Argv, Env []string
