@@ -100,11 +100,11 @@ func (r cacheReport) print(w io.Writer, names bool, now time.Time) {
 			fmt.Fprintf(w, "  %-6s  %9s  %s (used %s ago)\n", l.Manager, sizeText(l.Bytes), strings.Join(l.Packages, ", "), short(now.Sub(l.Used)))
 		}
 	}
-	r.printImages(w, names)
+	r.printImages(w, names, now)
 	fmt.Fprintf(w, "memory               what %s needed\n", count(r.Programs, "program"))
 }
 
-func (r cacheReport) printImages(w io.Writer, names bool) {
+func (r cacheReport) printImages(w io.Writer, names bool, now time.Time) {
 	if len(r.Images) == 0 {
 		return
 	}
@@ -112,10 +112,10 @@ func (r cacheReport) printImages(w io.Writer, names bool) {
 	for _, i := range r.Images {
 		total += i.Bytes
 	}
-	fmt.Fprintf(w, "images    %9s  %s (%s; remove the folder to free it)\n", sizeText(total), r.ImageDir, count(len(r.Images), "image"))
+	fmt.Fprintf(w, "images    %9s  %s (%s)\n", sizeText(total), r.ImageDir, count(len(r.Images), "image"))
 	for _, i := range r.Images {
 		if names {
-			fmt.Fprintf(w, "  %9s  %s %s\n", sizeText(i.Bytes), strings.Join(i.Names, ", "), i.Digest)
+			fmt.Fprintf(w, "  %9s  %s %s (used %s ago)\n", sizeText(i.Bytes), strings.Join(i.Names, ", "), i.Digest, short(now.Sub(i.Used)))
 		}
 	}
 }
@@ -144,8 +144,30 @@ func sizeText(n int64) string {
 
 // pruned is what kintsugi cache prune removed.
 type pruned struct {
-	bytes         int64
-	layers, inUse int
+	bytes                 int64
+	layers, images, inUse int
+}
+
+func (d pruned) String() string {
+	what := count(d.layers, "layer")
+	if d.images > 0 {
+		what += ", " + count(d.images, "image")
+	}
+	text := fmt.Sprintf("freed %s (%s)", sizeText(d.bytes), what)
+	if d.inUse > 0 {
+		text += fmt.Sprintf("; %d in use stay", d.inUse)
+	}
+	return text
+}
+
+// tally counts one that was removed, or is in use.
+func (d *pruned) tally(removed bool, kind *int, bytes int64) {
+	if !removed {
+		d.inUse++
+		return
+	}
+	*kind++
+	d.bytes += bytes
 }
 
 func newCachePrune() *cobra.Command {
@@ -153,8 +175,9 @@ func newCachePrune() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove what was used longest ago, until the rest is small enough",
-		Long: `Removes packages and layers, what was used longest ago first, until all of them
-together are no larger than --max. Layers that a running session uses stay.`,
+		Long: `Removes packages, layers and images, what was used longest ago first, until all of
+them together are no larger than --max. Layers and images that a running session
+uses stay.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bytes, err := parseBound(max)
@@ -166,11 +189,7 @@ together are no larger than --max. Layers that a running session uses stay.`,
 				return err
 			}
 			done, err := pruneCache(p, bytes, time.Now())
-			text := fmt.Sprintf("freed %s (%s)", sizeText(done.bytes), count(done.layers, "layer"))
-			if done.inUse > 0 {
-				text += fmt.Sprintf("; %s in use stay", count(done.inUse, "layer"))
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), text)
+			fmt.Fprintln(cmd.OutOrStdout(), done)
 			return err
 		},
 	}
@@ -186,11 +205,15 @@ func parseBound(s string) (int64, error) {
 	return parseSize(s)
 }
 
-// pruneCache keeps what was used last, packages and layers alike, up to max
-// bytes.
+// pruneCache keeps what was used last, packages, layers and images alike, up to
+// max bytes.
 func pruneCache(p places, max int64, now time.Time) (done pruned, err error) {
-	store := install.Store{Dir: p.layers}
+	store, roots := install.Store{Dir: p.layers}, &image.Store{Dir: p.images}
 	layers, err := store.List()
+	if err != nil {
+		return done, err
+	}
+	images, err := roots.List()
 	if err != nil {
 		return done, err
 	}
@@ -198,49 +221,68 @@ func pruneCache(p places, max int64, now time.Time) (done pruned, err error) {
 	if err != nil {
 		return done, err
 	}
-	budget, old := split(layers, files, max)
-	for _, l := range old {
+	keep := split(layers, images, files, max)
+	for _, l := range keep.oldLayers {
 		removed, err := store.Remove(l.Key)
-		switch {
-		case err != nil:
+		if err != nil {
 			return done, err
-		case removed:
-			done.layers++
-			done.bytes += l.Bytes
-		default:
-			done.inUse++
 		}
+		done.tally(removed, &done.layers, l.Bytes)
 	}
-	freed, err := gateway.PruneCache(p.packages, budget)
+	for _, i := range keep.oldImages {
+		removed, err := roots.Remove(i.Digest)
+		if err != nil {
+			return done, err
+		}
+		done.tally(removed, &done.images, i.Bytes)
+	}
+	freed, err := gateway.PruneCache(p.packages, keep.packages)
 	done.bytes += freed
 	(&agent.Memory{Dir: p.memory}).Forget(func(key string) bool { _, ok := store.Find(key); return ok })
-	return done, errors.Join(err, store.Sweep(now))
+	return done, errors.Join(err, store.Sweep(now), roots.Sweep(now))
 }
 
-// split finds out which layers are too old to stay below max bytes, and how
-// many bytes of packages may stay.
-func split(layers []install.Kept, files []gateway.Used, max int64) (budget int64, old []install.Kept) {
+// division says what stays and what goes.
+type division struct {
+	packages  int64 // bytes of them that may stay
+	oldLayers []install.Kept
+	oldImages []image.Kept
+}
+
+// split finds out what is too old to stay below max bytes.
+func split(layers []install.Kept, images []image.Kept, files []gateway.Used, max int64) division {
 	type item struct {
 		gateway.Used
-		layer int // -1: a file
+		settle func(k *division, stays bool)
 	}
 	var all []item
 	for _, f := range files {
-		all = append(all, item{f, -1})
+		all = append(all, item{f, func(k *division, stays bool) {
+			if stays {
+				k.packages += f.Bytes
+			}
+		}})
 	}
-	for i, l := range layers {
-		all = append(all, item{gateway.Used{Bytes: l.Bytes, At: l.Used}, i})
+	for _, l := range layers {
+		all = append(all, item{gateway.Used{Bytes: l.Bytes, At: l.Used}, func(k *division, stays bool) {
+			if !stays {
+				k.oldLayers = append(k.oldLayers, l)
+			}
+		}})
+	}
+	for _, i := range images {
+		all = append(all, item{gateway.Used{Bytes: i.Bytes, At: i.Used}, func(k *division, stays bool) {
+			if !stays {
+				k.oldImages = append(k.oldImages, i)
+			}
+		}})
 	}
 	slices.SortStableFunc(all, func(a, b item) int { return b.At.Compare(a.At) })
+	var out division
 	var total int64
 	for _, it := range all {
 		total += it.Bytes
-		switch {
-		case total > max && it.layer >= 0:
-			old = append(old, layers[it.layer])
-		case total <= max && it.layer < 0:
-			budget += it.Bytes
-		}
+		it.settle(&out, total <= max)
 	}
-	return budget, old
+	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"kintsugi/agent/heal/install"
 	"kintsugi/sandbox/gateway"
+	"kintsugi/sandbox/image"
 )
 
 // What was used last stays, whether it is a package or a layer.
@@ -20,19 +21,23 @@ func TestSplitCache(t *testing.T) {
 		{Layer: install.Layer{Key: "young"}, Bytes: 100, Used: at(9)}, {Layer: install.Layer{Key: "old"}, Bytes: 100, Used: at(2)},
 	}
 	files := []gateway.Used{{Bytes: 50, At: at(8)}, {Bytes: 50, At: at(3)}, {Bytes: 50, At: at(1)}}
+	images := []image.Kept{{Digest: "image", Bytes: 1000, Used: at(0)}}
 	for max, want := range map[int64]struct {
 		budget int64
 		old    string
 	}{
-		0: {0, "young old"}, 100: {0, "old"}, 150: {50, "old"}, 200: {100, "old"}, 300: {100, ""}, 350: {150, ""},
+		0: {0, "young old image"}, 100: {0, "old image"}, 150: {50, "old image"}, 200: {100, "old image"}, 300: {100, "image"}, 350: {150, "image"}, 1350: {150, ""},
 	} {
-		budget, old := split(layers, files, max)
+		got := split(layers, images, files, max)
 		var keys []string
-		for _, l := range old {
+		for _, l := range got.oldLayers {
 			keys = append(keys, l.Key)
 		}
-		if budget != want.budget || strings.Join(keys, " ") != want.old {
-			t.Errorf("at most %d: %d bytes of packages stay and %q goes; want %d and %q", max, budget, keys, want.budget, want.old)
+		for _, i := range got.oldImages {
+			keys = append(keys, i.Digest)
+		}
+		if got.packages != want.budget || strings.Join(keys, " ") != want.old {
+			t.Errorf("at most %d: %d bytes of packages stay and %q goes; want %d and %q", max, got.packages, keys, want.budget, want.old)
 		}
 	}
 }

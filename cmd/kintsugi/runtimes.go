@@ -64,7 +64,19 @@ func imageRuntime(ctx context.Context, ref string, offline bool) (sandbox.Runtim
 	if err != nil {
 		return nil, err
 	}
-	return namespace.New(namespace.Options{Root: root.Tree, RootName: root.Digest, RootEnv: root.Env}), nil
+	return imageBoxes{namespace.New(namespace.Options{Root: root.Tree, RootName: root.Digest, RootEnv: root.Env, Warm: 1}), root}, nil
+}
+
+// imageBoxes keeps an image from being removed while there may be boxes of it.
+type imageBoxes struct {
+	*namespace.Runtime
+	root image.Root
+}
+
+// Close ends what the boxes have in common, and lets go of the image.
+func (b imageBoxes) Close() error {
+	defer b.root.Close()
+	return b.Runtime.Close()
 }
 
 // chooseRuntime finds a runtime that works here.

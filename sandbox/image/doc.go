@@ -9,8 +9,13 @@
 // out, set-user-id bits are dropped, owners are ignored, and there is a bound
 // to bytes and entries.
 //
+// An image that a process uses is never removed; the others may be, the one that
+// was used longest ago first.
+//
 // The package never runs anything of an image and knows no registry by name.
 package image
+
+import "os"
 
 // Root is an unpacked image.
 type Root struct {
@@ -20,7 +25,13 @@ type Root struct {
 	Tree string
 	// Env is the environment that the image sets.
 	Env []string
+
+	held *os.File
 }
+
+// Close lets the image be removed. Until then, or until this process ends, it
+// stays.
+func (r Root) Close() { _ = r.held.Close() }
 
 // Limits bound what is unpacked; a zero field takes the value of DefaultLimits.
 type Limits struct {

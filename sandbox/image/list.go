@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Kept is an unpacked image.
@@ -14,20 +15,26 @@ type Kept struct {
 	Digest string   `json:"digest"`
 	Names  []string `json:"names"`
 	Bytes  int64    `json:"bytes"`
+	// Used is when it was used last.
+	Used time.Time `json:"used"`
 }
 
 // List tells which images are unpacked, by digest.
 func (s *Store) List() ([]Kept, error) {
 	names := s.names()
-	dirs, err := filepath.Glob(filepath.Join(s.Dir, "roots", "*", "config.json"))
+	dirs, err := filepath.Glob(filepath.Join(s.Dir, "roots", "*", configFile))
 	var out []Kept
 	for _, file := range dirs {
 		var c config
 		data, err := os.ReadFile(file)
-		if err != nil || json.Unmarshal(data, &c) != nil {
-			continue
+		if err != nil || json.Unmarshal(data, &c) != nil || s.path(c.Digest) != filepath.Dir(file) {
+			continue // or it is half made, or half removed
 		}
-		out = append(out, Kept{Digest: c.Digest, Names: names[c.Digest], Bytes: sizeOf(filepath.Join(filepath.Dir(file), "tree"))})
+		k := Kept{Digest: c.Digest, Names: names[c.Digest], Bytes: sizeOf(filepath.Join(filepath.Dir(file), "tree"))}
+		if info, err := os.Stat(file); err == nil {
+			k.Used = info.ModTime()
+		}
+		out = append(out, k)
 	}
 	slices.SortFunc(out, func(a, b Kept) int { return strings.Compare(a.Digest, b.Digest) })
 	return out, err

@@ -39,6 +39,9 @@ type Store struct {
 // pin is what a name was found to stand for.
 type pin struct{ Name, Digest string }
 
+// configFile is its name, and the one that is locked while the tree is used.
+const configFile = "config.json"
+
 // config is kept beside a tree.
 type config struct {
 	Digest string
@@ -131,7 +134,7 @@ func (s *Store) pinPath(ref name.Reference) string {
 // the name.
 func (s *Store) pinned(ref name.Reference) string {
 	if d, ok := ref.(name.Digest); ok && s.Arch == "" {
-		if s.path(d.DigestStr()) != "" && exists(filepath.Join(s.path(d.DigestStr()), "config.json")) {
+		if s.path(d.DigestStr()) != "" && exists(filepath.Join(s.path(d.DigestStr()), configFile)) {
 			return d.DigestStr()
 		}
 	}
@@ -167,12 +170,12 @@ func (s *Store) have(ref, digest string) (Root, bool) {
 	if dir == "" {
 		return Root{}, false
 	}
-	var c config
-	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
-	if err != nil || json.Unmarshal(data, &c) != nil || c.Digest != digest {
+	c, f, ok := hold(dir)
+	if !ok || c.Digest != digest {
+		_ = f.Close()
 		return Root{}, false
 	}
-	return Root{Name: ref, Digest: digest, Tree: filepath.Join(dir, "tree"), Env: c.Env}, true
+	return Root{Name: ref, Digest: digest, Tree: filepath.Join(dir, "tree"), Env: c.Env, held: f}, true
 }
 
 // unpack makes the folder of an image beside its place, and moves it there
@@ -186,7 +189,7 @@ func (s *Store) unpack(ctx context.Context, ref, digest string, img v1.Image) (R
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
 		return Root{}, err
 	}
-	work, err := os.MkdirTemp(filepath.Dir(place), "new-")
+	work, err := os.MkdirTemp(filepath.Dir(place), newPrefix)
 	if err != nil {
 		return Root{}, err
 	}
@@ -198,7 +201,7 @@ func (s *Store) unpack(ctx context.Context, ref, digest string, img v1.Image) (R
 	if err := s.layers(ctx, ref, img, file, tree); err != nil {
 		return Root{}, err
 	}
-	if err := writeJSON(filepath.Join(work, "config.json"), config{digest, file.Config.Env}); err != nil {
+	if err := writeJSON(filepath.Join(work, configFile), config{digest, file.Config.Env}); err != nil {
 		return Root{}, err
 	}
 	if err := os.Rename(work, place); err != nil {

@@ -1,0 +1,105 @@
+package image
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestRemove: an image in use stays; one that is not goes, with its names, also
+// when its folders forbid writing.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	server := serve(t)
+	locked := folder("locked/")
+	locked.Mode = 0o555
+	ref := push(t, server, image(t, layer(t, locked, file("locked/a", "A"))))
+	dir := t.TempDir()
+	user, other := &Store{Dir: dir}, &Store{Dir: dir}
+	root, err := user.Get(context.Background(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := other.Remove(root.Digest); removed == locksHold || err != nil {
+		t.Fatalf("an image in use was removed: %v, %v", removed, err)
+	}
+	if !locksHold {
+		return
+	}
+	if _, err := os.Stat(filepath.Join(root.Tree, "locked/a")); err != nil {
+		t.Error(err)
+	}
+	root.Close()
+	again, err := other.Get(context.Background(), ref) // two may use it
+	if err != nil {
+		t.Fatal(err)
+	}
+	if removed, _ := user.Remove(root.Digest); removed {
+		t.Error("the second user's image was removed")
+	}
+	again.Close()
+	if removed, err := user.Remove(root.Digest); !removed || err != nil {
+		t.Fatalf("an image that nobody uses stays: %v, %v", removed, err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+	if list, err := user.List(); err != nil || len(list) != 0 {
+		t.Errorf("listed: %+v, %v", list, err)
+	}
+	if removed, err := user.Remove(root.Digest); removed || err != nil {
+		t.Errorf("removed twice: %v, %v", removed, err)
+	}
+	back, err := user.Get(context.Background(), ref)
+	if err != nil {
+		t.Fatalf("fetched anew: %v", err)
+	}
+	back.Close()
+}
+
+// TestUsed: each use is noted, and what was left half made goes after a day.
+func TestUsed(t *testing.T) {
+	t.Parallel()
+	server := serve(t)
+	s := &Store{Dir: t.TempDir()}
+	root, err := s.Get(context.Background(), push(t, server, image(t, layer(t, file("a", "A")))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	long := time.Now().Add(-48 * time.Hour)
+	config := filepath.Join(filepath.Dir(root.Tree), configFile)
+	if err := os.Chtimes(config, long, long); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.List(); err != nil || len(list) != 1 || list[0].Used.Sub(long).Abs() > time.Second {
+		t.Fatalf("listed %+v, %v", list, err)
+	}
+	again, _ := s.have("x", root.Digest)
+	again.Close()
+	if list, _ := s.List(); time.Since(list[0].Used) > time.Hour {
+		t.Errorf("a use was not noted: %+v", list)
+	}
+	roots := filepath.Join(s.Dir, "roots")
+	for name, old := range map[string]bool{"new-1": true, "new-2": false, "gone-3": false} {
+		path := filepath.Join(roots, name)
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if old {
+			if err := os.Chtimes(path, long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := s.Sweep(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := filepath.Glob(filepath.Join(roots, "[ng]*"))
+	if len(left) != 1 || filepath.Base(left[0]) != "new-2" {
+		t.Errorf("left %q", left)
+	}
+}
