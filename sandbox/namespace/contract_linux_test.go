@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"context"
 	"errors"
 	"os"
 	"testing"
@@ -28,11 +29,44 @@ func TestContractOfAnImage(t *testing.T) {
 	if err := errors.Join(os.Chmod(root, 0o755), contract.Busybox(root)); err != nil {
 		t.Fatal(err)
 	}
-	contract.Run(t, contract.Subject{Patience: time.Second, Open: func(state string) (sandbox.Runtime, error) {
-		return New(Options{StateDir: state, Root: root, RootName: "busybox"}), nil
-	}})
+	for name, open := range map[string]func(state string) (sandbox.Runtime, error){
+		"cold": func(state string) (sandbox.Runtime, error) {
+			return New(Options{StateDir: state, Root: root, RootName: "busybox"}), nil
+		},
+		"warm": func(state string) (sandbox.Runtime, error) {
+			return ready{New(Options{StateDir: state, Root: root, RootName: "busybox", Warm: 1})}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contract.Run(t, contract.Subject{Patience: time.Second, Open: open})
+		})
+	}
 	o := newRuntime(t).options
-	o.Root, o.RootName = root, "busybox"
+	o.Root, o.RootName, o.Warm = root, "busybox", 1
 	rt := open(t, o)
+	if err := rt.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	init := nextWarm(rt)
 	shell(t, rt, "ls -d /bin/bash /usr/lib 2>/dev/null; ls /opt; touch /opt/x 2>/dev/null || echo read-only", "read-only\n")
+	if init == 0 || nextWarm(rt) == init {
+		t.Error("the box that was made ready was not used")
+	}
+}
+
+// ready is a runtime whose boxes are all made ready before they are asked for.
+type ready struct{ *Runtime }
+
+func (r ready) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, error) {
+	if err := r.Warm(); err != nil {
+		return nil, err
+	}
+	return r.Runtime.Start(ctx, spec)
+}
+
+// TestContractOfWarmBoxes runs the suite in boxes that were made ready.
+func TestContractOfWarmBoxes(t *testing.T) {
+	contract.Run(t, contract.Subject{Patience: time.Second, Open: func(state string) (sandbox.Runtime, error) {
+		return ready{New(Options{StateDir: state, Warm: 1})}, nil
+	}})
 }

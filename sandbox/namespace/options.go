@@ -19,7 +19,7 @@ type Options struct {
 
 	// Root is the folder of an unpacked image that boxes see instead of this
 	// machine's programs; empty: this machine's. RootName names its content,
-	// RootEnv is the environment that it sets. Its boxes are never kept ready.
+	// RootEnv is the environment that it sets.
 	Root, RootName string
 	RootEnv        []string
 

@@ -41,6 +41,9 @@ type plan struct {
 	group  *group
 	// handle is the cell with the descriptor of an open tree, counted from 1.
 	handle func(n int) launch.Cell
+	// layers is the letter of the trees that came open, in the scratch space: a
+	// warm box's second order has its own.
+	layers rune
 
 	opened int             // directories with numbers of their own
 	hidden bool            // the scratch space is mounted
@@ -48,7 +51,7 @@ type plan struct {
 }
 
 func newPlan(h *host, limits sandbox.Limits, g *group) *plan {
-	return &plan{Program: launch.New(), host: h, limits: limits, group: g, made: map[string]bool{},
+	return &plan{Program: launch.New(), host: h, limits: limits, group: g, made: map[string]bool{}, layers: 'l',
 		handle: func(n int) launch.Cell { return arrived(orderControl, arrivedStatus+n) }}
 }
 
@@ -86,7 +89,8 @@ func (p *plan) common(v *view, back uint32) {
 func orderPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, parts, all []part, s *slot) *launch.Program {
 	p := newPlan(h, limits, s.group)
 	p.handle = func(n int) launch.Cell { return arrived(warmControl, fdErr+n) }
-	p.hidden = true // a warm box has its scratch space
+	p.hidden = true // a warm box has its scratch space, with trees in it
+	p.layers = 'm'
 	p.Note("taking the streams")
 	for fd := fdIn; fd <= fdErr; fd++ {
 		p.Call(unix.SYS_DUP3, arrived(warmControl, fd), fd, 0)

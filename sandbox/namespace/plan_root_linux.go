@@ -123,8 +123,8 @@ func (p *plan) hide(handle int) {
 		return
 	}
 	p.needScratch()
-	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, p.hiddenPath('l', handle), 0o755)
-	p.move(handle, p.hiddenPath('l', handle))
+	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, p.hiddenPath(p.layers, handle), 0o755)
+	p.move(handle, p.hiddenPath(p.layers, handle))
 }
 
 // veil makes a layer of whiteouts.
@@ -207,7 +207,7 @@ func (p *plan) overlayOptions(part *part) string {
 	for _, t := range part.lower {
 		switch {
 		case t.handle > 0:
-			lower = append(lower, p.hiddenPath('l', t.handle))
+			lower = append(lower, p.hiddenPath(p.layers, t.handle))
 		case t.veil > 0:
 			lower = append(lower, p.hiddenPath('v', t.veil))
 		default:
@@ -219,7 +219,7 @@ func (p *plan) overlayOptions(part *part) string {
 	case part.scratchNumber > 0:
 		options += ",upperdir=" + p.hiddenPath('u', part.scratchNumber) + ",workdir=" + p.hiddenPath('w', part.scratchNumber)
 	case part.parent > 0:
-		parent := p.hiddenPath('l', part.parent) + "/"
+		parent := p.hiddenPath(p.layers, part.parent) + "/"
 		options += ",upperdir=" + p.numbered(parent+part.upper) + ",workdir=" + p.numbered(parent+part.work)
 	case part.upper != "":
 		options += ",upperdir=" + p.numbered(part.upper) + ",workdir=" + p.numbered(part.work)

@@ -31,9 +31,6 @@ var _ sandbox.Preparer = (*Runtime)(nil)
 
 // New returns the embedded runtime. Nothing is looked up until it is used.
 func New(o Options) *Runtime {
-	if o.Root != "" { // the trees of an image are opened for each box anew
-		o.Warm = 0
-	}
 	r := &Runtime{options: o}
 	r.host = sync.OnceValues(func() (*host, error) { return inspect(o) })
 	r.slots = sync.OnceValues(func() (*slots, error) {
