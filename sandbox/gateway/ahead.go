@@ -5,15 +5,17 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"sync"
 
 	"golang.org/x/sync/singleflight"
 )
 
-// Bounds of what is fetched for a session before its client asks for it: at
-// once, and in all.
+// Bounds of what is fetched for a session before its client asks for it: files
+// and pages at once, and either in all.
 const (
-	aheadAtOnce = 2
-	aheadMost   = 200
+	aheadFiles = 2
+	aheadPages = 12
+	aheadMost  = 1000
 )
 
 // errAbandoned is the end of a download that was begun ahead, for a session
@@ -38,12 +40,21 @@ func (g *Gateway) fetching(ctx context.Context, a artefact) <-chan singleflight.
 	})
 }
 
-// ahead begins to fetch what the session's client is about to ask for, so that
-// it arrives and is checked while the client is busy with smaller questions.
-// It ends with the session. What goes wrong is told when the client does ask:
-// the file is then fetched anew.
-func (s *served) ahead(a artefact) {
-	if s.g.opts.Offline || s.g.store.has(a.blob()) || !s.beginAhead(a.url) {
+// ahead is what a session has fetched before its client asks for it.
+type ahead struct {
+	mu    sync.Mutex
+	begun map[string]bool // by address; true until the client asks
+	files int             // under way
+	bytes int64           // of whole files
+	pages chan struct{}   // a slot for each page under way
+}
+
+// aheadFile begins to fetch a file that the session's client is about to ask
+// for, so that it arrives and is checked while the client is busy with smaller
+// questions. It ends with the session. What goes wrong is told when the client
+// does ask: the file is then fetched anew.
+func (s *served) aheadFile(a artefact) {
+	if s.g.store.has(a.blob()) || !s.mayAhead(a.eco, a.name) || !s.beginFile(a.url) {
 		return
 	}
 	go func() {
@@ -52,40 +63,79 @@ func (s *served) ahead(a artefact) {
 		case <-s.life.Done():
 		}
 		info, err := os.Stat(s.g.store.blobPath(a.blob()))
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.aheadNow--
+		s.early.mu.Lock()
+		defer s.early.mu.Unlock()
+		s.early.files--
 		if err == nil {
-			s.aheadBytes += info.Size()
+			s.early.bytes += info.Size()
 		}
 	}()
 }
 
-// beginAhead says whether one more file may be fetched ahead, and counts it.
-func (s *served) beginAhead(addr string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.early[addr] || s.aheadNow >= aheadAtOnce || len(s.early) >= aheadMost || s.bytes+s.aheadBytes > s.g.limits.Downloaded {
+// aheadPage is aheadFile for an index page. Pages wait for each other.
+func (s *served) aheadPage(w wanted) {
+	if !s.mayAhead(w.eco, w.name) || !s.early.begin(w.url) {
+		return
+	}
+	go func() {
+		select {
+		case s.early.pages <- struct{}{}:
+			_, _ = s.g.page(s.life, w)
+			<-s.early.pages
+		case <-s.life.Done():
+		}
+	}()
+}
+
+// mayAhead asks the session's rules.
+func (s *served) mayAhead(eco, name string) bool {
+	if s.g.opts.Offline || s.life == nil || s.sieve(eco, name).closed {
 		return false
 	}
-	if s.early == nil {
-		s.early = map[string]bool{}
+	return s.Allow == nil || s.Allow(eco, name) == nil
+}
+
+// beginFile is begin for one more file at once.
+func (s *served) beginFile(addr string) bool {
+	h := &s.early
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.files >= aheadFiles || h.bytes > s.g.limits.Downloaded || !h.note(addr) {
+		return false
 	}
-	s.early[addr] = true
-	s.aheadNow++
+	h.files++
 	return true
 }
 
-// asked corrects the record of a file that was fetched ahead: it is no hit,
-// since this session had the upstream asked.
-func (s *served) asked(a artefact, e *Entry) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.early[a.url] {
+// begin says whether an address is new and may be asked.
+func (h *ahead) begin(addr string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.note(addr)
+}
+
+// note is begin for who has the lock.
+func (h *ahead) note(addr string) bool {
+	if _, known := h.begun[addr]; known || len(h.begun) >= aheadMost {
+		return false
+	}
+	if h.begun == nil {
+		h.begun = map[string]bool{}
+	}
+	h.begun[addr] = true
+	return true
+}
+
+// asked corrects the record of what was fetched ahead: it is no hit, since this
+// session had the upstream asked.
+func (h *ahead) asked(addr string, e *Entry) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.begun[addr] {
 		return
 	}
-	s.early[a.url], e.Hit = false, false
-	if u, err := url.Parse(a.url); err == nil {
+	h.begun[addr], e.Hit = false, false
+	if u, err := url.Parse(addr); err == nil {
 		e.Upstream = u.Hostname()
 	}
 }

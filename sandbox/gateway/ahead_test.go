@@ -158,8 +158,8 @@ func TestAheadIsBounded(t *testing.T) {
 	await(t, half2, "second zip")
 	m.get(t, modulePages+"v1.2.0.info")
 	m.get(t, modulePages+"v1.3.0.info")
-	if n := zips(); n != aheadAtOnce {
-		t.Errorf("%d zips at once, want %d", n, aheadAtOnce)
+	if n := zips(); n != aheadFiles {
+		t.Errorf("%d zips at once, want %d", n, aheadFiles)
 	}
 	close(release)
 	close(release2)

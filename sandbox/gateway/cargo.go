@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,8 +79,12 @@ func (c *cargo) check(r *request, name, version, file string) error {
 	return r.tell(name, version, file)
 }
 
+func (c *cargo) wanted(name string, renew, anyAge bool) wanted {
+	return wanted{eco: "cargo", name: strings.ToLower(name), url: c.up.join(cratePath(name)), up: &c.up, renew: renew, anyAge: anyAge}
+}
+
 func (c *cargo) page(ctx context.Context, name string, renew, anyAge bool) (*page, error) {
-	pg, err := c.g.page(ctx, wanted{eco: "cargo", name: strings.ToLower(name), url: c.up.join(cratePath(name)), up: &c.up, renew: renew, anyAge: anyAge})
+	pg, err := c.g.page(ctx, c.wanted(name, renew, anyAge))
 	if err != nil && unreachable(err) {
 		return nil, c.g.absent("cargo", name, err)
 	}
@@ -111,7 +116,32 @@ func (c *cargo) index(ctx context.Context, r *request, name string) (answer, err
 	if len(body) != len(pg.body) {
 		a = bytesAnswer(a.kind, body)
 	}
+	if r.sess.early.asked(c.wanted(name, false, false).url, r.entry); !r.entry.Hit {
+		c.ahead(r.sess, pg.body)
+	}
 	return a, nil
+}
+
+// ahead begins to fetch the pages of what the newest version of a crate needs.
+// Cargo asks for them next, and through the gateway no more than two at a time:
+// without this every page would cost it a way to the index and back.
+func (c *cargo) ahead(s *served, page []byte) {
+	page = bytes.TrimRight(page, "\n")
+	var newest struct {
+		Deps []struct {
+			Name, Package, Kind string
+			Optional            bool
+		}
+	}
+	if json.Unmarshal(page[bytes.LastIndexByte(page, '\n')+1:], &newest) != nil {
+		return
+	}
+	for _, d := range newest.Deps {
+		name := cmp.Or(d.Package, d.Name)
+		if d.Kind != "dev" && !d.Optional && crateName.MatchString(name) {
+			s.aheadPage(c.wanted(name, false, false))
+		}
+	}
 }
 
 // visible keeps the versions that the session may see.
@@ -183,17 +213,28 @@ func (c *cargo) find(ctx context.Context, name, version string) (crate, error) {
 		if err != nil {
 			return crate{}, err
 		}
-		for line := range bytes.Lines(pg.body) {
-			var v crate
-			if json.Unmarshal(line, &v) == nil && v.Name == name && v.Version == version && isHex(v.Sum, 64) {
-				return v, nil
-			}
+		if v, ok := lineOf(pg.body, name, version); ok {
+			return v, nil
 		}
 		if !pg.hit {
 			break
 		}
 	}
 	return crate{}, refuse(statusAbsent, "the index has no %s %s", name, version)
+}
+
+// lineOf reads the line of a version. Some crates have pages of megabytes, so
+// only lines with the version's number in them are decoded.
+func lineOf(body []byte, name, version string) (crate, bool) {
+	number, _, _ := strings.Cut(version, "+") // JSON may spell the plus otherwise
+	for line := range bytes.Lines(body) {
+		var v crate
+		if bytes.Contains(line, []byte(number)) && json.Unmarshal(line, &v) == nil &&
+			v.Name == name && v.Version == version && isHex(v.Sum, 64) {
+			return v, true
+		}
+	}
+	return crate{}, false
 }
 
 // address is where the index says that crates are downloaded.

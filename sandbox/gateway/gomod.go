@@ -131,7 +131,7 @@ func (m *gomod) version(ctx context.Context, r *request, escaped, file string) (
 	err = m.each(func(up *Upstream) (err error) {
 		want := m.artefact(up, path, version, escaped, file)
 		if a, err = m.g.artefact(ctx, want, r.entry); err == nil {
-			r.sess.asked(want, r.entry)
+			r.sess.early.asked(want.url, r.entry)
 			m.ahead(r, up, want, escaped)
 		}
 		return err
@@ -144,7 +144,7 @@ func (m *gomod) version(ctx context.Context, r *request, escaped, file string) (
 // next, and unpacks the zip then.
 func (m *gomod) ahead(r *request, up *Upstream, got artefact, escaped string) {
 	if version, ok := strings.CutSuffix(got.file, ".info"); ok && r.whole {
-		r.sess.ahead(m.artefact(up, got.name, got.version, escaped, version+".zip"))
+		r.sess.aheadFile(m.artefact(up, got.name, got.version, escaped, version+".zip"))
 	}
 }
 

@@ -69,6 +69,10 @@ func (g *Gateway) have(w wanted) (*page, bool) {
 // upstream cannot deliver now are served as they were.
 func (g *Gateway) page(ctx context.Context, w wanted) (*page, error) {
 	v, err, _ := g.flight.Do(fmt.Sprint("page\n", w.key(), w.renew, w.anyAge), func() (any, error) {
+		if !g.begin() {
+			return nil, errClosed
+		}
+		defer g.wg.Done()
 		return g.freshPage(g.life, w)
 	})
 	if err != nil {

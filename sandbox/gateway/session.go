@@ -37,6 +37,7 @@ func (g *Gateway) Serve(l net.Listener) error { return g.ServeSession(l, Session
 // ServeSession is Serve with a session's own rules.
 func (g *Gateway) ServeSession(l net.Listener, s Session) error {
 	v := &served{g: g, Session: s, names: map[string]bool{}, served: map[string]bool{}, clients: g.limits.Clients}
+	v.early.pages = make(chan struct{}, aheadPages)
 	var end context.CancelFunc
 	v.life, end = context.WithCancel(g.life)
 	defer end()
@@ -78,10 +79,7 @@ type served struct {
 	bytes    int64
 	names    map[string]bool
 	served   map[string]bool // artefacts without a hash, by address
-
-	early      map[string]bool // fetched ahead, by address; true until asked for
-	aheadNow   int             // being fetched ahead
-	aheadBytes int64
+	early    ahead
 }
 
 // request counts a request.
