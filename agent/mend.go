@@ -34,10 +34,21 @@ func (e *Engine) diagnose(r *run, a *attempt) (heal.Diagnosis, error) {
 	}
 	// Compilers and test runners complain on standard output.
 	in.Text = a.stdout.Raw()
-	if other := rules.Diagnose(in); len(other.Remedies) > 0 || in.Text != "" && strings.TrimSpace(a.stderr.Raw()) == "" {
+	silent := strings.TrimSpace(a.stderr.Raw()) == ""
+	if other := rules.Diagnose(in); silent || vague(d, in) && !vague(other, in) {
 		return other, nil
 	}
 	return d, nil
+}
+
+// vague tells that a diagnosis only repeats that something failed: no line of
+// the output was recognised, or one that passes on what another program said.
+func vague(d heal.Diagnosis, in heal.Input) bool {
+	switch d.Kind {
+	case "script_failed", "build_failed":
+		return true
+	}
+	return len(d.Evidence) == 0 && in.Limit == ""
 }
 
 // pythonVersion reads "3.11" off the paths in a traceback; empty when there

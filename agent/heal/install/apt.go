@@ -223,8 +223,14 @@ func (in *Installer) finishDebs(ctx context.Context, r Request, l Layer, b *buil
 	return nil
 }
 
+// hasDeb says whether a package is among those of a layer; a name with a star
+// stands for all that begin so.
 func hasDeb(versions []string, name string) bool {
-	return slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(v, name+" ") })
+	prefix, family := strings.CutSuffix(name, "*")
+	if !family {
+		prefix += " "
+	}
+	return slices.ContainsFunc(versions, func(v string) bool { return strings.HasPrefix(v, prefix) })
 }
 
 // verifyDebs looks for commands and libraries in a box that has the layer.
