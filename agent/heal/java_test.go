@@ -1,6 +1,7 @@
 package heal
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,17 +66,21 @@ func TestProjectsAndTheirPrograms(t *testing.T) {
 	for _, c := range []struct{ file, pom, project, main string }{
 		{"src/main/java/app/Main.java", "pom.xml", "pom.xml", "app.Main"},
 		{"core/src/main/java/Main.java", "core/pom.xml", "core/pom.xml", "Main"},
+		{"app/src/main/java/Main.java", "app/pom.xml pom.xml", "app/pom.xml", "Main"},
 		{"/w/src/main/java/Main.java", "/w/pom.xml", "/w/pom.xml", "Main"},
 		{"src/main/java/app/Main.java", "other/pom.xml", "", ""},
 		{"Main.java", "pom.xml", "", ""},
 		{"src/main/java/notes.txt", "pom.xml", "", ""},
 	} {
-		project, run, ok := r.PartOf(c.file, has(c.pom))
+		project, run, ok := r.PartOf(c.file, has(strings.Fields(c.pom)...))
 		if project != c.project && ok || ok != (c.project != "") || run.Main != c.main && ok {
 			t.Errorf("%s with %s: %s of %s (%v)", c.file, c.pom, run.Main, project, ok)
 		}
 		if ok {
 			build, argv, _ := run.Commands(project, "/tmp/x", []string{"arg"}, func(string) bool { return true })
+			if c.file[0] == 'a' && (build[4] != "pom.xml" || build[6] != "app") {
+				t.Errorf("%s is built by %v", c.file, build)
+			}
 			if !RunsMaven(build) || argv[len(argv)-1] != "arg" || argv[len(argv)-2] != c.main {
 				t.Errorf("%s: %v, then %v", c.file, build, argv)
 			}

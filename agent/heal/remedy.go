@@ -98,11 +98,26 @@ func (r *Rules) installCommand(manager string, packages []string) string {
 	if manager == "cargo" {
 		packages = crateWords(packages)
 	}
+	if manager == "maven" {
+		return mavenCommands(t, packages)
+	}
 	quoted := make([]string, len(packages))
 	for i, p := range packages {
 		quoted[i] = shellQuote(p)
 	}
 	return expand(t, map[string]string{"packages": strings.Join(quoted, " ")})
+}
+
+// mavenCommands is a command for each package, which must have a version.
+func mavenCommands(template string, packages []string) string {
+	var out []string
+	for _, p := range packages {
+		if strings.Count(p, ":") == 1 {
+			p += ":LATEST"
+		}
+		out = append(out, expand(template, map[string]string{"packages": shellQuote(p)}))
+	}
+	return strings.Join(out, " && ")
 }
 
 // crateWords writes crates with features as cargo add takes them.

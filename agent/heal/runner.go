@@ -1,6 +1,7 @@
 package heal
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -25,7 +26,8 @@ type runnerSpec struct {
 
 // Runner is how to run a program file. Build (when the language compiles) and
 // Run are alternatives, best first: take the first whose command exists. Their
-// arguments may hold {file}, {dir}, {main} (Runner.Main), {stem} (the file's name without its
+// arguments may hold {file}, {dir}, {main} (Runner.Main),
+// {top} (Runner.Top), {module} (its folder below that of the topmost file), {stem} (the file's name without its
 // extension) and {out} (a path outside the project for what is built).
 type Runner struct {
 	Ecosystem string
@@ -35,6 +37,7 @@ type Runner struct {
 	Run       [][]string
 	Project   bool   // it runs the whole project that File stands for
 	Main      string // the program of the project, by the dotted name of its file; "": the only one
+	Top       string // the topmost project file above it, when that is another one
 	Flags     string // a variable whose words go behind the build command
 }
 
@@ -102,12 +105,26 @@ func (r *Rules) PartOf(file string, has func(path string) bool) (project string,
 				project = path.Join(top, s.Files[0])
 			}
 			if run, ok = r.Runner(project, ""); ok && has(project) {
+				run.Top = topmost(project, has)
 				run.Main = strings.ReplaceAll(strings.TrimSuffix(rest, path.Ext(rest)), "/", ".")
 				return project, run, true
 			}
 		}
 	}
 	return "", Runner{}, false
+}
+
+// topmost is the project file of the same name in the highest folder above, as
+// long as each on the way has one.
+func topmost(file string, has func(path string) bool) string {
+	for {
+		dir := path.Dir(path.Dir(file))
+		up := path.Join(dir, path.Base(file))
+		if up == file || path.Dir(file) == "." || !has(up) {
+			return file
+		}
+		file = up
+	}
 }
 
 // shebang is the interpreter that a first line names, without its folder and
@@ -134,7 +151,7 @@ func shebang(line string) string {
 // is the name to look for.
 func (run Runner) Commands(file, out string, args []string, exists func(string) bool) (build, argv []string, missing string) {
 	vars := map[string]string{
-		"main": run.Main, "file": file, "out": out, "dir": path.Dir(file),
+		"main": run.Main, "top": cmp.Or(run.Top, file), "module": module(run.Top, file), "file": file, "out": out, "dir": path.Dir(file),
 		"stem": strings.TrimSuffix(path.Base(file), path.Ext(file)),
 	}
 	if len(run.Build) > 0 {
@@ -147,6 +164,14 @@ func (run Runner) Commands(file, out string, args []string, exists func(string) 
 		return nil, nil, run.Run[0][0]
 	}
 	return build, append(argv, args...), ""
+}
+
+// module is the folder of a project file below the topmost one's.
+func module(top, file string) string {
+	if top == "" || top == file {
+		return "."
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(path.Dir(file), path.Dir(top)), "/")
 }
 
 func firstThat(alternatives [][]string, vars map[string]string, exists func(string) bool) []string {

@@ -220,7 +220,7 @@ func (m mavenRun) project(ctx context.Context, p javaProject, l *Layer) error {
 		d := pom.Parse(name)
 		switch {
 		case d.Plugin:
-			goals = append(goals, name+":help")
+			goals = append(goals, p.help(name)...)
 		case p.names(d.Name()):
 		case d.Version != "" && len(m.r.Pins) == 0:
 			extra = append(extra, name)
@@ -353,6 +353,27 @@ func (m mavenRun) lifecycle(ctx context.Context, p javaProject, text string, goa
 		return err
 	}
 	return m.failed(out)
+}
+
+// help are the goals that make Maven fetch a plugin, at the versions that the
+// project files give it: the plugin tells about itself, and does nothing.
+func (p javaProject) help(name string) []string {
+	var all []*pom.Project
+	for _, file := range sortedNames(p.poms) {
+		if one, err := pom.Read(p.poms[file]); err == nil {
+			all = append(all, one)
+		}
+	}
+	var out []string
+	for _, one := range all {
+		if v := one.PluginVersion(name, all...); v != "" {
+			out = append(out, name+":"+v+":help")
+		}
+	}
+	if len(out) == 0 {
+		out = []string{name + ":help"}
+	}
+	return sorted(out)
 }
 
 // extras brings packages that Maven asked for beside those of the project. They

@@ -195,6 +195,31 @@ func Names(text string) []string {
 	return out
 }
 
+// PluginVersion is the version that the project gives to a plugin, with what
+// the other project files say about properties; "" when none of it does.
+func (p *Project) PluginVersion(name string, others ...*Project) string {
+	for _, e := range p.elements {
+		if !strings.HasSuffix(e.path, "/plugins/plugin") {
+			continue
+		}
+		group := p.child(e, "groupId")
+		if group == "" {
+			group = "org.apache.maven.plugins"
+		}
+		version := p.child(e, "version")
+		if group+":"+p.child(e, "artifactId") != name || version == "" {
+			continue
+		}
+		for _, o := range others {
+			version = o.filled(version)
+		}
+		if !strings.Contains(version, "$") {
+			return version
+		}
+	}
+	return ""
+}
+
 // Has says whether the project names a dependency or a plugin.
 func (p *Project) Has(name string) bool {
 	return slices.ContainsFunc(p.Dependencies(), func(d Dependency) bool { return d.Name() == name })

@@ -111,3 +111,22 @@ func FuzzWith(f *testing.F) {
 		}
 	})
 }
+
+func TestPluginVersion(t *testing.T) {
+	t.Parallel()
+	parent, err1 := Read("<project><properties><v>3.1</v></properties><build><pluginManagement><plugins><plugin><artifactId>maven-jar-plugin</artifactId><version>2.4</version></plugin></plugins></pluginManagement></build></project>")
+	child, err2 := Read("<project><build><plugins><plugin><groupId>g</groupId><artifactId>x-maven-plugin</artifactId><version>${v}</version></plugin></plugins></build></project>")
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	for _, c := range []struct {
+		in         *Project
+		name, want string
+	}{
+		{parent, "org.apache.maven.plugins:maven-jar-plugin", "2.4"}, {child, "g:x-maven-plugin", "3.1"}, {child, "g:y-maven-plugin", ""},
+	} {
+		if got := c.in.PluginVersion(c.name, parent, child); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
