@@ -27,7 +27,7 @@ func (s *scan) pythonAdvice(m *match) string {
 
 // needWords are what a message about a missing package says besides its name;
 // “the name is required” alone is about something else.
-var needWords = lazyregexp.New(`(?i)install|package|library|module|dependency|^(?:\w+\.)*ImportError`)
+var needWords = lazyregexp.New(`(?i)install|package|library|module|dependency|distribution|metadata|^(?:\w+\.)*ImportError`)
 
 // pythonNeeds is pythonAdvice for messages of many forms: a name that nothing
 // knows is taken for one only when the message speaks of installing it.
