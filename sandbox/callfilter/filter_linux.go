@@ -199,8 +199,8 @@ func noneOf(argument uint32, values ...uint64) []seccomp.Condition {
 
 // Install puts the filter up for this process and all that it starts. It
 // cannot be taken down again.
-func Install() error {
-	program, err := Program()
+func Install(gone ...string) error {
+	program, err := Program(gone...)
 	if err != nil {
 		return err
 	}

@@ -224,6 +224,7 @@ type fake struct {
 	mu      sync.Mutex
 	names   []string // of containers that were asked for
 	create  func(n int) (int, string)
+	vanish  int // how often an image goes while images are listed
 }
 
 func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -232,6 +233,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/_ping"):
+	case path == "images/json" && f.vanishes():
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"message": "retrieving size of image \"0\": locating image with ID \"0\": image not known"}`)
 	case path == "images/json":
 		_, _ = io.WriteString(w, `[{"Id":"sha256:1"}]`)
 	case strings.HasPrefix(path, "images/"):
@@ -245,6 +249,24 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"message": text})
 	default:
 		http.NotFound(w, r)
+	}
+}
+
+func (f *fake) vanishes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.vanish--
+	return f.vanish >= 0
+}
+
+// TestImageGoesMeanwhile: another workbench prunes while images are listed.
+func TestImageGoesMeanwhile(t *testing.T) {
+	t.Parallel()
+	for times, want := range map[int]string{2: "enough", 100: "image not known"} {
+		f := &fake{version: "1.41", vanish: times, create: func(int) (int, string) { return 500, "enough" }}
+		if _, err := f.runtime(t).Start(t.Context(), sandbox.Spec{Argv: []string{"true"}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("after %d times: %v", times, err)
+		}
 	}
 }
 

@@ -183,7 +183,8 @@ func pullEnd(body io.Reader) error {
 }
 
 // get gives the image with a key: one that the engine has, or a new one, made
-// by taking files away from another and writing an archive over it.
+// by taking files away from another or, when there are none, by writing an
+// archive over it.
 func (i *images) get(ctx context.Context, key, from string, gone []string, write func(*tar.Writer) error) (string, error) {
 	if id := i.known[key]; id != "" {
 		return id, nil
@@ -192,7 +193,7 @@ func (i *images) get(ctx context.Context, key, from string, gone []string, write
 	if err != nil {
 		return "", err
 	}
-	found, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelKey+"="+key))})
+	found, err := listImages(ctx, api, labelKey+"="+key)
 	if err != nil {
 		return "", err
 	}
@@ -232,8 +233,7 @@ func (i *images) bake(ctx context.Context, key, from string, gone []string, writ
 	}()
 	if len(gone) > 0 {
 		err = removeFrom(ctx, api, made.ID, gone)
-	}
-	if err == nil {
+	} else {
 		err = layOver(ctx, api, made.ID, write)
 	}
 	if err != nil {
@@ -301,7 +301,15 @@ func (i *images) addLayer(ctx context.Context, key, from, tree string, kept bool
 		}
 	}
 	key = hashed(append([]string{key, mark.print}, mark.gone...)...)
-	id, err := i.get(ctx, key, from, mark.gone, func(w *tar.Writer) error { return addTree(w, tree) })
+	// An image of its own takes files away: a container that ran is still being
+	// put away by its engine and must not be written to.
+	if len(mark.gone) > 0 {
+		var err error
+		if from, err = i.get(ctx, hashed(key, "removed"), from, mark.gone, nil); err != nil {
+			return "", "", err
+		}
+	}
+	id, err := i.get(ctx, key, from, nil, func(w *tar.Writer) error { return addTree(w, tree) })
 	return key, id, err
 }
 
@@ -325,13 +333,28 @@ func (i *images) addFiles(ctx context.Context, key, from string, files map[strin
 	})
 }
 
+// listImages lists the images that have a label. Podman gives up when one goes
+// meanwhile, which happens where several workbenches prune; then it is asked
+// again.
+func listImages(ctx context.Context, api *client.Client, label string) ([]image.Summary, error) {
+	o := image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", label))}
+	list, err := api.ImageList(ctx, o)
+	for range 5 {
+		if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "image not known") {
+			break
+		}
+		list, err = api.ImageList(ctx, o)
+	}
+	return list, err
+}
+
 // prune removes the oldest images when there are many.
 func (i *images) prune(ctx context.Context) error {
 	api, err := i.runtime.api()
 	if err != nil {
 		return err
 	}
-	list, err := api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelKey))})
+	list, err := listImages(ctx, api, labelKey)
 	if err != nil {
 		return i.runtime.explain(err)
 	}

@@ -90,6 +90,8 @@ func unbound(r sandbox.Report) sandbox.Report {
 			out[i].Strength, out[i].Mechanism = sandbox.NotKept, "a rootless engine cannot limit it with cgroup v1"
 		case sandbox.PromiseMemory:
 			out[i].Strength, out[i].Mechanism = sandbox.Watched, "the sum of resident memory, watched by the box's process 1 (a rootless engine has no cgroup v1)"
+		case sandbox.PromiseQuotas:
+			out[i].Strength, out[i].Mechanism = sandbox.NotKept, "a box shares the inotify and epoll watches, and the room for pipes, of the engine's user"
 		case sandbox.PromiseProcesses:
 			out[i].Mechanism = "RLIMIT_NPROC of an id that only this box has"
 		}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/callfilter"
 )
 
 // A watcher looks often at first, because a fork bomb is quick.
@@ -19,8 +20,19 @@ const (
 	slowLook  = 50 * time.Millisecond
 )
 
-// set takes on the limits, which the program inherits.
+// What a box may have queued counts against the engine's own user, who has tens
+// of thousands of signals and timers, and 800 kB of message queues.
+const (
+	maxPending = 4096
+	maxQueued  = 200_000 // bytes
+)
+
+// set takes on the limits, which the program inherits. Memory that no process is
+// seen to have cannot be watched: there is none.
 func (b *Bounds) set() error {
+	if err := callfilter.Install(callfilter.Uncounted()...); err != nil {
+		return err
+	}
 	limit := func(what int, n int64) error {
 		if n <= 0 {
 			return nil
@@ -35,6 +47,7 @@ func (b *Bounds) set() error {
 	return errors.Join(
 		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}), limit(unix.RLIMIT_FSIZE, b.FileSize), limit(unix.RLIMIT_CPU, b.CPU),
 		limit(unix.RLIMIT_NOFILE, b.OpenFiles), limit(unix.RLIMIT_NPROC, b.Tasks),
+		limit(unix.RLIMIT_SIGPENDING, maxPending), limit(unix.RLIMIT_MSGQUEUE, maxQueued),
 	)
 }
 
