@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +50,20 @@ func (p HostProber) Run(ctx context.Context, argv, env []string) (string, error)
 type Learned struct {
 	Upstreams []Upstream `json:"upstreams"`
 	Notes     []Note     `json:"notes,omitempty"`
+	// files are where the package manager looks for its settings; none when it
+	// does not say, or when they depend on more than that.
+	files []string
+}
+
+// settingsFiles splits an answer from the list of files behind it.
+func settingsFiles(out string) (answer string, files []string) {
+	answer, list, _ := strings.Cut(out, "\n#kintsugi-files\n")
+	for _, f := range strings.Split(list, "\n") {
+		if f = strings.TrimSpace(f); filepath.IsAbs(f) {
+			files = append(files, f)
+		}
+	}
+	return answer, files
 }
 
 // Note is something that a person should know about an ecosystem: why it has
@@ -93,6 +108,7 @@ func (l Learner) Learn(ctx context.Context, names ...string) Learned {
 	for _, p := range parts {
 		all.Upstreams = append(all.Upstreams, p.Upstreams...)
 		all.Notes = append(all.Notes, p.Notes...)
+		all.files = append(all.files, p.files...)
 	}
 	return all
 }

@@ -7,16 +7,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 )
 
-// Memo remembers what package managers told, so that not every installation
-// waits for them. It forgets when the environment or one of their usual
-// settings files changes, and after an hour in any case. What came with
-// credentials is never written down.
+// Memo remembers what the slow ones among the package managers told: pip and
+// npm take half a second each. It asks anew as soon as their environment or one
+// of the files that they named as their settings changes, appears or goes, and
+// after an hour in any case. What came with credentials, and what depends on
+// other variables, is never written down.
 type Memo struct {
 	// Dir holds the memory; the cache directory of the gateway will do.
 	Dir string
@@ -29,31 +31,59 @@ type Memo struct {
 // memoAge is how long an answer is good for when nothing seems to change.
 const memoAge = time.Hour
 
+// memoQuiet is how long settings must have been left alone before an answer is
+// remembered: they might have changed while the package manager read them.
+const memoQuiet = 2 * time.Second
+
 type memoEntry struct {
-	At      time.Time `json:"at"`
-	Key     string    `json:"key"`
-	Learned Learned   `json:"learned"`
+	At      time.Time         `json:"at"`
+	Key     string            `json:"key"`
+	Files   map[string]string `json:"files"` // stamps of the settings files
+	Learned Learned           `json:"learned"`
 }
 
 // Learn gives what is remembered of an ecosystem, or asks l.
 func (m Memo) Learn(ctx context.Context, l Learner, eco string) Learned {
+	if eco != "pip" && eco != "npm" {
+		return l.Learn(ctx, eco)
+	}
 	now := time.Now
 	if m.Now != nil {
 		now = m.Now
 	}
-	path, key := filepath.Join(m.Dir, "learned-"+eco+".json"), m.key(eco)
+	path, start, key := filepath.Join(m.Dir, "learned-"+eco+".json"), now(), m.key(eco)
 	var e memoEntry
-	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &e) == nil && e.Key == key {
-		if age := now().Sub(e.At); age >= 0 && age < memoAge {
-			return e.Learned
+	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &e) == nil && e.Key == key && e.good(start) {
+		for i, up := range e.Learned.Upstreams {
+			e.Learned.Upstreams[i].Private = l.private(ctx, up) // the network may be another one
 		}
+		return e.Learned
 	}
 	found := l.Learn(ctx, eco)
 	secret := slices.ContainsFunc(found.Upstreams, func(u Upstream) bool { return u.Auth != "" })
-	if len(found.Upstreams) > 0 && !secret {
-		m.write(path, memoEntry{now(), key, found})
+	e = memoEntry{start, key, map[string]string{}, found}
+	for _, f := range found.files {
+		if e.Files[f] = stamp(f); changedSince(f, start.Add(-memoQuiet)) {
+			return found
+		}
+	}
+	if len(found.Upstreams) > 0 && len(found.files) > 0 && !secret {
+		m.write(path, e)
 	}
 	return found
+}
+
+// good says whether nothing changed since the entry was made.
+func (e memoEntry) good(now time.Time) bool {
+	if age := now.Sub(e.At); age < 0 || age >= memoAge {
+		return false
+	}
+	for f, was := range e.Files {
+		if stamp(f) != was {
+			return false
+		}
+	}
+	return true
 }
 
 // write is a best effort: without a memory the question is asked again.
@@ -75,31 +105,45 @@ func (m Memo) write(path string, e memoEntry) {
 	}
 }
 
-// settings are where package managers keep their configuration: variables that
-// begin with one of the words, and files.
-var settings = map[string]struct{ vars, files []string }{
-	"pip":   {[]string{"PIP_", "UV_"}, []string{"/etc/pip.conf", "~/.config/pip/pip.conf", "~/.pip/pip.conf"}},
-	"npm":   {[]string{"npm_config_", "NPM_CONFIG_"}, []string{"~/.npmrc", "/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc"}},
-	"go":    {[]string{"GO"}, []string{"~/.config/go/env"}},
-	"cargo": {[]string{"CARGO_"}, []string{"~/.cargo/config.toml", "~/.cargo/config"}},
-	"maven": {[]string{"MAVEN_", "M2_"}, []string{"~/.m2/settings.xml", "/etc/maven/settings.xml"}},
-	"gem":   {[]string{"GEM"}, []string{"~/.gemrc", "/etc/gemrc"}},
-	"apt":   {nil, []string{"/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/apt/auth.conf", "/etc/apt/auth.conf.d"}},
+// stamp changes with a file; one that is not there has none.
+func stamp(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), " ", info.Size())
 }
 
-// key stands for the state of an ecosystem's settings.
+func changedSince(path string, t time.Time) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.ModTime().After(t)
+}
+
+// asking are the variables by which a package manager finds its settings, or
+// another copy of itself, and the beginnings of those that are settings.
+var (
+	asking = []string{
+		"HOME", "USERPROFILE", "APPDATA", "PATH", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "VIRTUAL_ENV", "PREFIX", "PYENV_VERSION", "NODE_OPTIONS",
+	}
+	askingAlso = map[string][]string{"pip": {"PIP_", "PYTHON"}, "npm": {"NPM_CONFIG_"}}
+)
+
+// key stands for an ecosystem's environment and the programs that are asked.
 func (m Memo) key(eco string) string {
-	s, h := settings[eco], sha256.New()
-	home := lookupEnv(m.Environ, "HOME", "USERPROFILE")
-	fmt.Fprintln(h, home, lookupEnv(m.Environ, "PATH"))
+	h := sha256.New()
 	for _, kv := range slices.Sorted(slices.Values(m.Environ)) {
-		if slices.ContainsFunc(s.vars, func(v string) bool { return strings.HasPrefix(kv, v) }) {
+		name, _, _ := strings.Cut(kv, "=")
+		upper := strings.ToUpper(name)
+		if slices.Contains(asking, upper) || slices.ContainsFunc(askingAlso[eco], func(p string) bool { return strings.HasPrefix(upper, p) }) {
 			fmt.Fprintln(h, kv)
 		}
 	}
-	for _, f := range s.files {
-		if info, err := os.Stat(strings.Replace(f, "~", home, 1)); err == nil {
-			fmt.Fprintln(h, f, info.ModTime().UnixNano(), info.Size())
+	for _, program := range []string{"python3", "python", "npm", "node"} {
+		for _, dir := range filepath.SplitList(lookupEnv(m.Environ, "PATH")) {
+			if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
+				fmt.Fprintln(h, path, stamp(path))
+				break
+			}
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))

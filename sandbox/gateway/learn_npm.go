@@ -8,19 +8,29 @@ import (
 
 // askNpm prints the registry in force, npm's own default, and the user's
 // settings file, which is the only place that has credentials.
-const askNpm = `npm config get registry || exit
+const askNpm = `npm config get globalconfig > global &
+npm config get registry || exit
 (unset npm_config_registry NPM_CONFIG_REGISTRY NPM_CONFIG_USERCONFIG NPM_CONFIG_GLOBALCONFIG
  npm_config_userconfig=/nonexistent/npmrc npm_config_globalconfig=/dev/null npm config get registry)
-cat "${npm_config_userconfig:-${NPM_CONFIG_USERCONFIG:-$HOME/.npmrc}}" 2>/dev/null
+user=${npm_config_userconfig:-${NPM_CONFIG_USERCONFIG:-$HOME/.npmrc}}
+cat "$user" 2>/dev/null
+wait
+grep -q '[$][{]' "$user" $(cat global) 2>/dev/null && exit 0
+echo
+echo "#kintsugi-files"
+echo "$user"
+cat global
+cd "$(dirname "$(readlink -f "$(command -v npm)")")/.." && echo "$(pwd -P)/npmrc"
 true`
 
 func (l Learner) npm(ctx context.Context) (Learned, error) {
 	out, err := l.Prober.Run(ctx, []string{"sh", "-c", askNpm}, []string{"npm_config_update_notifier=false"})
+	out, files := settingsFiles(out)
 	lines := strings.SplitN(out, "\n", 3)
 	if err != nil || len(lines) < 3 || !strings.HasPrefix(lines[0], "http") {
 		return Learned{}, absentClient("npm", "npm_config_registry")
 	}
-	var found Learned
+	found := Learned{files: files}
 	isDefault := strings.TrimSuffix(lines[0], "/") == strings.TrimSuffix(lines[1], "/")
 	origin := "npm config get registry"
 	if isDefault {

@@ -23,18 +23,28 @@ from pip._internal.models.index import PyPI
 print(PyPI.simple_url)
 sys.stdout.flush()
 from pip._internal.cli.main import main
-main(["--disable-pip-version-check", "config", "list"])`
+main(["--disable-pip-version-check", "config", "list"])
+sys.stdout.flush()
+try:
+    from pip._internal.configuration import get_configuration_files
+    files = sum(get_configuration_files().values(), [])
+    print("", "#kintsugi-files", os.environ.get("PIP_CONFIG_FILE", ""), *files, sep="\n")
+except Exception:
+    pass`
 
 func (l Learner) pip(ctx context.Context) (Learned, error) {
 	out, err := l.Prober.Run(ctx, []string{"python3", "-c", askPip}, nil)
 	if err != nil {
 		out, _ = l.Prober.Run(ctx, []string{"python", "-c", askPip}, nil)
 	}
+	out, files := settingsFiles(out)
 	own, settings, _ := strings.Cut(out, "\n")
 	if own = strings.TrimSpace(own); own == "" {
 		return Learned{}, absentClient("pip", "PIP_INDEX_URL")
 	}
-	return readPip(own, pipSettings(settings))
+	found, err := readPip(own, pipSettings(settings))
+	found.files = files
+	return found, err
 }
 
 // readPip picks the index: the environment wins over the commands' sections,

@@ -108,7 +108,13 @@ func (m *Mirror) learnFrom(ctx context.Context, manager string, p gateway.Prober
 }
 
 func (m *Mirror) learn(ctx context.Context, manager string, prober gateway.Prober) (*gateway.Gateway, error) {
-	learned := gateway.Learner{Prober: prober}.Learn(ctx, manager)
+	ask := gateway.Learner{Prober: prober}
+	var learned gateway.Learned
+	if _, host := prober.(gateway.HostProber); host {
+		learned = gateway.Memo{Dir: m.CacheDir, Environ: m.Environ}.Learn(ctx, ask, manager)
+	} else {
+		learned = ask.Learn(ctx, manager)
+	}
 	if len(learned.For(manager)) == 0 {
 		why := "no index is configured"
 		if len(learned.Notes) > 0 {
