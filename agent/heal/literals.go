@@ -10,9 +10,11 @@ import (
 // shown to a pattern.
 //
 // It is the Wu-Manber search: a table over blocks of three bytes says how far
-// the window may jump, so most of the text is never looked at.
+// the window may jump, so most of the text is never looked at. Of a long word
+// the six bytes are looked for that are rarest in ordinary output.
 type literals struct {
 	words  []string
+	rare   []int // where in each word its rarest window begins
 	ids    map[string]int
 	window int     // the length of the shortest word
 	shift  []uint8 // block hash → bytes that can be skipped
@@ -51,7 +53,11 @@ func (l *literals) build() {
 	for i := range l.shift {
 		l.shift[i] = uint8(l.window - 2)
 	}
-	for id, w := range l.words {
+	l.rare = make([]int, len(l.words))
+	common := commonness()
+	for id, word := range l.words {
+		l.rare[id] = rarest(word, l.window, &common)
+		w := word[l.rare[id]:]
 		for end := 2; end < l.window; end++ {
 			h := blockHash(w[end-2], w[end-1], w[end])
 			l.shift[h] = min(l.shift[h], uint8(l.window-1-end))
@@ -59,6 +65,37 @@ func (l *literals) build() {
 		h := blockHash(w[l.window-3], w[l.window-2], w[l.window-1])
 		l.bucket[h] = append(l.bucket[h], id)
 	}
+}
+
+// frequent are the bytes of ordinary output, the most frequent first.
+const frequent = " etaoinsrlcdumpfgh.0yb1_wv2/-k3"
+
+// commonness says of every byte how frequent it is in ordinary output.
+func commonness() (c [256]uint8) {
+	for i := range len(frequent) {
+		c[frequent[i]] = uint8(len(frequent) - i)
+	}
+	return c
+}
+
+// rarest is where the window begins that is met least often in a text; its
+// last block, which ends a jump, counts most.
+func rarest(word string, window int, common *[256]uint8) int {
+	best, least := 0, 1<<30
+	for start := 0; start+window <= len(word); start++ {
+		sum := 0
+		for i := range window {
+			weight := 1
+			if i >= window-3 {
+				weight = 4
+			}
+			sum += weight * int(common[word[start+i]])
+		}
+		if sum < least {
+			best, least = start, sum
+		}
+	}
+	return best
 }
 
 // blockHash mixes three bytes; the factor is 2^32 divided by the golden ratio.
@@ -88,8 +125,8 @@ func (l *literals) find(text string) hits {
 		}
 		start := end - l.window + 1
 		for _, id := range l.bucket[h] {
-			if strings.HasPrefix(text[start:], l.words[id]) {
-				found.add(id, start)
+			if at := start - l.rare[id]; at >= 0 && strings.HasPrefix(text[at:], l.words[id]) {
+				found.add(id, at)
 			}
 		}
 		end++
