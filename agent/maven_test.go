@@ -95,3 +95,23 @@ func TestAProjectsRunnerIsTold(t *testing.T) {
 		}
 	}
 }
+
+// Arguments that a remedy adds go to what builds the program, not to the
+// program.
+func TestAddedArgumentsReachTheCompiler(t *testing.T) {
+	t.Parallel()
+	b := mavenBench(t)
+	r := &run{call: Call{File: "pom.xml", Args: []string{"mine"}}}
+	if err := b.resolve(r); err != nil {
+		t.Fatal(err)
+	}
+	before := slices.Clone(r.argv)
+	r.append([]string{"-Dx=8"})
+	if !strings.Contains(r.argv[2], `'-Dx=8' && exec`) || !slices.Equal(before[3:], r.argv[3:]) {
+		t.Errorf("got %v", r.argv)
+	}
+	plain := &run{argv: []string{"mvn", "compile"}}
+	if plain.append([]string{"-Dx=8"}); !slices.Equal(plain.argv, []string{"mvn", "compile", "-Dx=8"}) {
+		t.Errorf("got %v", plain.argv)
+	}
+}

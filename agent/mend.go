@@ -208,7 +208,7 @@ func (e *Engine) carryOut(ctx context.Context, r *run, id string, m heal.Remedy)
 		e.env.prelude = append(e.env.prelude, m.Argv)
 		return event.RemedyEnd{OK: true}
 	case "append":
-		r.argv = slices.Concat(r.argv, m.Append)
+		r.append(m.Append)
 		return event.RemedyEnd{OK: true}
 	}
 	l, err := e.install(ctx, r, id, m)
@@ -222,6 +222,17 @@ func (e *Engine) carryOut(ctx context.Context, r *run, id string, m heal.Remedy)
 	}
 	e.arrange(r, m)
 	return event.RemedyEnd{OK: true, Layer: l.Key, Reused: l.Reused, Versions: first(l.Versions, 50)}
+}
+
+// append adds arguments to the command that failed: to the compiler's, where one
+// turns a file into the program.
+func (r *run) append(more []string) {
+	if !r.compiled {
+		r.argv = slices.Concat(r.argv, more)
+		return
+	}
+	r.argv = slices.Clone(r.argv)
+	r.argv[2] = strings.Replace(r.argv[2], thenRun, " "+quoted(more)+thenRun, 1)
 }
 
 // arrange sets what a remedy wants to stand around the command.

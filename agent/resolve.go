@@ -106,6 +106,9 @@ func (e *Engine) resolveCode(r *run) error {
 // builtProgram is where a compiler puts the program, inside the box.
 const builtProgram = "/tmp/kintsugi-program"
 
+// thenRun ends the script that builds a program.
+const thenRun = ` && exec "$@"`
+
 // command is how a box runs the file. A program to be compiled is compiled and
 // run in the same box. When no interpreter is there, the best one is named all
 // the same: the box then says that it is missing, and heal knows what to do.
@@ -123,7 +126,7 @@ func (e *Engine) command(r *run, runner heal.Runner, file string) []string {
 	if runner.Flags != "" {
 		script += " $" + runner.Flags
 	}
-	script += ` && exec "$@"`
+	script += thenRun
 	return append([]string{"/bin/sh", "-c", script, "sh"}, argv...)
 }
 
