@@ -73,7 +73,7 @@ func RootOf(rt Runtime) string {
 // Availability is the answer of a Probe.
 type Availability struct {
 	OK bool
-	// Reason is one line: why the runtime cannot be used here.
+	// Reason is one line: why the runtime, or a part of it, cannot be used here.
 	Reason string
 	// Remedy is the exact command or file that would make it available.
 	Remedy string

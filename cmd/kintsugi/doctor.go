@@ -192,6 +192,9 @@ func (rt runtimeCheckup) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\n✓ %s works\n", rt.Name)
+	if rt.Reason != "" {
+		fmt.Fprintf(w, "  ✗ left out: %s\n", rt.Reason)
+	}
 	for _, k := range rt.Kept {
 		mark := map[sandbox.Strength]string{sandbox.KernelEnforced: "✓", sandbox.Watched: "~", sandbox.NotKept: "✗"}[k.Strength]
 		fmt.Fprintf(w, "  %s %-24s %-8s %s\n", mark, k.Promise, k.Strength, k.Mechanism)

@@ -57,7 +57,7 @@ func NewNodes(o Options, names []string) *Nodes {
 func (n *Nodes) Name() string { return n.list[0].Name() }
 
 // Probe says that boxes can be made when one engine can make them, and promises
-// what all of those keep.
+// what all of those keep. The reason names the others.
 func (n *Nodes) Probe(ctx context.Context) sandbox.Availability {
 	n.probe.Lock()
 	defer n.probe.Unlock()
@@ -75,14 +75,12 @@ func (n *Nodes) Probe(ctx context.Context) sandbox.Availability {
 			why = append(why, n.list[i].label+": "+a.Reason)
 			out.Remedy = a.Remedy
 		case !out.OK:
-			out = sandbox.Availability{OK: true, Report: a.Report}
+			out.OK, out.Report = true, a.Report
 		default:
 			out.Report = weaker(out.Report, a.Report)
 		}
 	}
-	if !out.OK {
-		out.Reason = strings.Join(why, "; ")
-	}
+	out.Reason = strings.Join(why, "; ")
 	return out
 }
 

@@ -136,6 +136,17 @@ func TestNodesWithoutEngine(t *testing.T) {
 	}
 }
 
+// TestNodeThatIsMissed: one that answers is enough, and the other is named.
+func TestNodeThatIsMissed(t *testing.T) {
+	t.Parallel()
+	needDocker(t)
+	n := NewNodes(Options{Engine: Docker, Image: testImage, StateDir: t.TempDir()}, []string{"unix:///nonexistent.sock", dockerHost()})
+	defer n.Close()
+	if a := n.Probe(t.Context()); !a.OK || !strings.HasPrefix(a.Reason, "unix:///nonexistent.sock: no engine answers") || len(a.Report) == 0 {
+		t.Errorf("got %+v", a)
+	}
+}
+
 // TestNodeWithAnotherImage is left out, once told.
 func TestNodeWithAnotherImage(t *testing.T) {
 	t.Parallel()
