@@ -15,7 +15,7 @@ import (
 )
 
 // Memo remembers what the slow ones among the package managers told: pip and
-// npm take half a second each. It asks anew as soon as their environment or one
+// npm take half a second each, Maven more. It asks anew as soon as their environment or one
 // of the files that they named as their settings changes, appears or goes, and
 // after an hour in any case. What came with credentials, and what depends on
 // other variables, is never written down.
@@ -44,7 +44,7 @@ type memoEntry struct {
 
 // Learn gives what is remembered of an ecosystem, or asks l.
 func (m Memo) Learn(ctx context.Context, l Learner, eco string) Learned {
-	if eco != "pip" && eco != "npm" {
+	if !slices.Contains([]string{"pip", "npm", "maven"}, eco) {
 		return l.Learn(ctx, eco)
 	}
 	now := time.Now
@@ -125,7 +125,7 @@ var (
 	asking = []string{
 		"HOME", "USERPROFILE", "APPDATA", "PATH", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "VIRTUAL_ENV", "PREFIX", "PYENV_VERSION", "NODE_OPTIONS",
 	}
-	askingAlso = map[string][]string{"pip": {"PIP_", "PYTHON"}, "npm": {"NPM_CONFIG_"}}
+	askingAlso = map[string][]string{"pip": {"PIP_", "PYTHON"}, "npm": {"NPM_CONFIG_"}, "maven": {"MAVEN_", "M2_", "JAVA_HOME"}}
 )
 
 // key stands for an ecosystem's environment and the programs that are asked.
@@ -138,7 +138,7 @@ func (m Memo) key(eco string) string {
 			fmt.Fprintln(h, kv)
 		}
 	}
-	for _, program := range []string{"python3", "python", "npm", "node"} {
+	for _, program := range []string{"python3", "python", "npm", "node", "mvn"} {
 		for _, dir := range filepath.SplitList(lookupEnv(m.Environ, "PATH")) {
 			if path, err := exec.LookPath(filepath.Join(dir, program)); err == nil {
 				fmt.Fprintln(h, path, stamp(path))

@@ -21,7 +21,13 @@ wait
 echo "#end"
 cat own.txt
 echo "#end"
-cat "$HOME/.m2/settings.xml" 2>/dev/null || true`
+user=$HOME/.m2/settings.xml
+home=$(cd "$(dirname "$(readlink -f "$(command -v mvn)")")/.." && pwd -P)
+cat "$user" 2>/dev/null
+grep -q '[$][{]' "$user" 2>/dev/null && exit 0
+echo
+echo "#kintsugi-files"
+printf '%s\n' "$user" "$home/conf/settings.xml" "$HOME/.mavenrc" /etc/mavenrc /usr/local/etc/mavenrc`
 
 var mavenWanted = lazyregexp.New(`Cannot access (\S+) \((https?://[^)\s]+)\) in offline mode`)
 
@@ -30,12 +36,13 @@ func (l Learner) maven(ctx context.Context) (Learned, error) {
 	if err != nil {
 		return Learned{}, absentClient("mvn", "a mirror in ~/.m2/settings.xml")
 	}
+	out, files := settingsFiles(out)
 	part := strings.SplitN(out, "#end\n", 3)
 	m := mavenWanted.FindStringSubmatch(part[0])
 	if m == nil || len(part) < 3 {
 		return Learned{}, fmt.Errorf("mvn did not say which repository it uses; mvn -o validate may say why")
 	}
-	var found Learned
+	found := Learned{files: files}
 	if own := mavenWanted.FindStringSubmatch(part[1]); own != nil && own[2] == m[2] {
 		return found, found.add("maven", m[2], "Maven's own default", true)
 	}
