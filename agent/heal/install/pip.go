@@ -93,7 +93,7 @@ func (in *Installer) pip(ctx context.Context, r Request) (Layer, error) {
 		if err := in.verifyPython(ctx, r, *l, b); err != nil {
 			return err
 		}
-		l.Versions = distInfo(filepath.Join(b.tree, p.Site))
+		l.Versions, l.OwnCode = distInfo(filepath.Join(b.tree, p.Site)), in.Mirror != nil || p.Pip
 		l.Artefacts = in.releases(ctx, "pip", installed(got.artefacts(), l.Versions))
 		return nil
 	})
@@ -121,7 +121,7 @@ func (in *Installer) runPip(ctx context.Context, r Request, p python, b *build, 
 	if err := os.RemoveAll(filepath.Join(base, ".uv")); err != nil {
 		return err
 	}
-	return in.compile(ctx, r, p, spec)
+	return in.compile(ctx, r, p, b, spec)
 }
 
 var errNoPip = errors.New("this Python has no pip")
@@ -202,17 +202,6 @@ func pipSpec(p python, base string) sandbox.Spec {
 		Mounts: []sandbox.Mount{{Source: base, Target: "/kintsugi", Writable: true}},
 		Env:    []string{"PIP_ROOT_USER_ACTION=ignore", "PYTHONNOUSERSITE="},
 	}
-}
-
-// compile makes the byte code on all cores, since boxes see a layer read-only
-// and would compile at every start. The packages' own tests, more than half of
-// the files of pandas, are left out: nobody imports them. A file that does not
-// compile is the package's own business.
-func (in *Installer) compile(ctx context.Context, r Request, p python, spec sandbox.Spec) error {
-	r.Progress("compiling " + strings.Join(r.Packages, ", "))
-	spec.Argv, spec.Listeners = []string{p.Executable, "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", p.Site}, nil
-	_, _, err := in.box(ctx, spec, r)
-	return err
 }
 
 // unpack lays plain wheels without pip: a wheel without compiled code and

@@ -29,6 +29,9 @@ type Layer struct {
 	Artefacts []Artefact `json:"artefacts,omitempty"`
 	// Size is what is in all files of the tree, in bytes.
 	Size int64 `json:"size,omitempty"`
+	// OwnCode says that all byte code in it was compiled here, and none came
+	// with a package.
+	OwnCode bool `json:"own_code,omitempty"`
 	// Tree is the directory, set on loading.
 	Tree string `json:"-"`
 	// Reused is set when the layer was there before it was asked for.
