@@ -6,13 +6,17 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/docker/cli/cli/connhelper"
@@ -252,7 +256,8 @@ func servePodman(o Options) (*engine, error) {
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return nil, errNoPodman
 	}
-	dir, err := os.MkdirTemp("", "kintsugi-podman-")
+	dropSockets(os.TempDir(), time.Now())
+	dir, err := os.MkdirTemp("", socketDirs)
 	if err != nil {
 		return nil, err
 	}
@@ -276,6 +281,27 @@ func servePodman(o Options) (*engine, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// socketDirs is how the folders of our own services' sockets begin.
+const socketDirs = "kintsugi-podman-"
+
+// dropSockets removes the folders of services that ended with a killed
+// workbench: nobody listens there any more.
+func dropSockets(in string, now time.Time) {
+	dirs, _ := filepath.Glob(filepath.Join(in, socketDirs+"*"))
+	for _, dir := range dirs {
+		info, err := os.Lstat(dir)
+		if err != nil || !info.IsDir() || now.Sub(info.ModTime()) < time.Minute {
+			continue // or it is being started
+		}
+		c, err := net.Dial("unix", filepath.Join(dir, "podman.sock"))
+		if err == nil {
+			c.Close()
+		} else if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist) {
+			_ = os.RemoveAll(dir)
+		}
+	}
 }
 
 // await waits until the service answers.

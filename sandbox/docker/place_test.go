@@ -3,10 +3,12 @@ package docker
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWhereTheEngineIs(t *testing.T) {
@@ -55,5 +57,41 @@ func TestWhereTheEngineIs(t *testing.T) {
 	}
 	if _, err := (place{host: "nonsense"}).client(); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("nonsense: %v", err)
+	}
+}
+
+// TestSocketsOfKilledWorkbenches: a folder goes when nobody listens in it and it
+// is no new one.
+func TestSocketsOfKilledWorkbenches(t *testing.T) {
+	t.Parallel()
+	in := t.TempDir()
+	for _, name := range []string{"empty", "dead", "alive"} {
+		dir := filepath.Join(in, socketDirs+name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if name == "empty" {
+			continue
+		}
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "podman.sock")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if name == "dead" {
+			l.SetUnlinkOnClose(false)
+			l.Close()
+		}
+	}
+	left := func() string {
+		dirs, _ := filepath.Glob(filepath.Join(in, "*"))
+		return strings.Join(dirs, " ")
+	}
+	all := left()
+	if dropSockets(in, time.Now()); left() != all {
+		t.Errorf("new ones went: %s", left())
+	}
+	if dropSockets(in, time.Now().Add(time.Hour)); left() != filepath.Join(in, socketDirs+"alive") {
+		t.Errorf("left: %s", left())
 	}
 }
