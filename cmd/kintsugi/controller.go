@@ -11,6 +11,7 @@ import (
 
 	"kintsugi/agent"
 	"kintsugi/agent/event"
+	"kintsugi/sandbox"
 )
 
 // controller turns the user's intents into work of the session, one job after
@@ -112,11 +113,17 @@ func (c *controller) Submit(text string) {
 
 // Shell implements ui.Intents.
 func (c *controller) Shell(cmd string) {
-	shell := "/bin/sh"
-	if path, err := exec.LookPath("bash"); err == nil && strings.HasPrefix(path, "/") {
-		shell = path
+	argv := []string{shellIn(sandbox.RootOf(c.s.engine.Runtime)), "-c", cmd}
+	c.call(agent.Call{Tool: "shell", Origin: "user", Argv: argv, Code: cmd})
+}
+
+// shellIn is the shell of boxes: bash if this machine has it, unless boxes see
+// an image, which may lack it.
+func shellIn(root string) string {
+	if path, err := exec.LookPath("bash"); root == "" && err == nil && strings.HasPrefix(path, "/") {
+		return path
 	}
-	c.call(agent.Call{Tool: "shell", Origin: "user", Argv: []string{shell, "-c", cmd}, Code: cmd})
+	return "/bin/sh"
 }
 
 // RunFile implements ui.Intents.
