@@ -45,6 +45,9 @@ func (s *scan) javaPackage(m *match) string {
 	if found != "known" || len(m.rule.anyIDs) == 0 {
 		return found
 	}
+	if s.onlyText() {
+		found = "told"
+	}
 	for _, other := range s.places(m.rule) { // a compiler tells about all at once
 		if s.recognise(&other) && other.vars["path"] == "" && s.jarOf(&other) == "known" && other.vars["jars"] != "" && m.vars["jars"] != "" {
 			m.vars["jars"] = joinWords(m.vars["jars"], other.vars["jars"])
@@ -52,6 +55,10 @@ func (s *scan) javaPackage(m *match) string {
 	}
 	return found
 }
+
+// onlyText says that nothing is known but the text: no run it comes from, no
+// source that imports what is missing. A JAR is then asked about.
+func (s *scan) onlyText() bool { return len(s.in.Argv) == 0 && len(s.in.Imports) == 0 }
 
 // jarOf looks up the JAR of one package.
 func (s *scan) jarOf(m *match) string {
@@ -97,6 +104,9 @@ func (s *scan) jarSources(m *match) {
 func (s *scan) jdbcDriver(m *match) string {
 	found := s.lookupOne(m)
 	s.jarSources(m)
+	if found == "known" && s.onlyText() {
+		return "told"
+	}
 	return found
 }
 
