@@ -46,7 +46,7 @@ func (t *trial) limitIs(limits ...sandbox.LimitHit) probe.Verdict {
 // atDeadline is a judge for probes that never end by themselves.
 func atDeadline(t *trial) probe.Verdict {
 	v := t.limitIs(sandbox.LimitWall)
-	if over := t.took - t.spec.Limits.Wall; over > grace/2 {
+	if over := t.took - t.spec.Limits.Wall; over > grace {
 		v = worst(v, probe.Breachf("ended %v after the deadline", over.Round(time.Millisecond)))
 	}
 	return v

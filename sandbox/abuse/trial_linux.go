@@ -131,7 +131,7 @@ func (t *trial) upper(name string) string { return filepath.Join(t.dir, "upper",
 
 func (t *trial) newSpec() sandbox.Spec {
 	return sandbox.Spec{
-		Env:    sandbox.BaseEnv(os.Environ()),
+		Env:    sandbox.BaseEnv(os.Environ(), raceEnv()...),
 		Dir:    t.project(""),
 		Stdout: t.out,
 		Stderr: t.out,
@@ -142,6 +142,14 @@ func (t *trial) newSpec() sandbox.Spec {
 		Limits:     merge(t.plan.limits, small),
 		BestEffort: true,
 	}
+}
+
+// raceEnv passes on how a probe that was built with the race detector behaves.
+func raceEnv() []string {
+	if v, set := os.LookupEnv("GORACE"); set {
+		return []string{"GORACE=" + v}
+	}
+	return nil
 }
 
 // merge fills the zero fields of l from base.

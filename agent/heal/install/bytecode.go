@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,6 +34,9 @@ func (in *Installer) compile(ctx context.Context, r Request, p python, b *build,
 // dropCode removes byte code that came with packages: it could be of anything,
 // and in other packages' folders.
 func dropCode(site string) error {
+	if _, err := os.Stat(site); errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing but commands came
+	}
 	return filepath.WalkDir(site, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() || d.Name() != "__pycache__" {
 			return err

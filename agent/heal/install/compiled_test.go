@@ -37,22 +37,24 @@ func folder(t *testing.T, files map[string]string) sandbox.Workspace {
 // inFolder runs what a layer wants before, and then a command, in a workspace.
 func inFolder(t *testing.T, in *Installer, env []string, w sandbox.Workspace, l Layer, argv ...string) string {
 	t.Helper()
-	var out strings.Builder
+	var both strings.Builder
 	for _, a := range [][]string{l.Before, argv} {
 		if a == nil {
 			continue
 		}
+		var out, errOut strings.Builder
 		b, err := in.Runtime.Start(context.Background(), sandbox.Spec{
-			Argv: a, Env: Apply(env, l), Dir: w.Path, Workspace: w, Layers: []string{l.Tree}, Stdout: &out, Stderr: &out,
+			Argv: a, Env: Apply(env, l), Dir: w.Path, Workspace: w, Layers: []string{l.Tree}, Stdout: &out, Stderr: &errOut,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if res, err := b.Wait(); err != nil || res.ExitCode != 0 {
-			t.Fatalf("%v: exit %d, %v\n%s", a, res.ExitCode, err, out.String())
+			t.Fatalf("%v: exit %d, %v\n%s%s", a, res.ExitCode, err, out.String(), errOut.String())
 		}
+		both.WriteString(out.String() + errOut.String())
 	}
-	return out.String()
+	return both.String()
 }
 
 // goProgram needs a package that needs nothing, so that little is compiled.
