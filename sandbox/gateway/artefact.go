@@ -49,9 +49,11 @@ func (g *Gateway) artefact(ctx context.Context, a artefact, e *Entry) (answer, e
 		e.Upstream = u.Hostname()
 	}
 	if err := g.obtain(ctx, a); err != nil {
+		e.abandoned = ctx.Err() != nil
 		return answer{}, err
 	}
 	if ans, ok := g.cached(a, e); ok {
+		e.fetched = ans.size
 		return ans, nil
 	}
 	return answer{}, refuse(statusFailed, "%s vanished from the cache", a.file)
@@ -90,7 +92,7 @@ func (g *Gateway) cached(a artefact, e *Entry) (answer, bool) {
 	if !a.sum.none() {
 		e.Verified, e.Hash = a.sum.Algo, a.sum.String()
 	}
-	return answer{body: f, kind: a.kind, modified: info.ModTime(), close: func() { f.Close() }}, true
+	return answer{body: f, size: info.Size(), kind: a.kind, modified: info.ModTime(), close: func() { f.Close() }}, true
 }
 
 // missing explains why an artefact cannot be had, and what could.

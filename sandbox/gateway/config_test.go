@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -146,6 +147,55 @@ func TestSessionCaps(t *testing.T) {
 	m.get(t, "/pip/files/aa/aa-1.0-py3-none-any.whl")
 	m.last(t, 1)
 	mustRefuse(t, m, "/pip/simple/aa/", statusPolicy, "in one session")
+}
+
+// What is fetched for a client counts, also when the client does not take it.
+func TestFetchedCounts(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.wheel("aa", "1.0", strings.Repeat("x", 3000))
+	file, half, release := o.slow("bb", strings.Repeat("y", 3000))
+	m := open(t, Options{Upstreams: []Upstream{o.upstream("pip")}, Limits: Limits{Downloaded: 2000}})
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, m.base+"/pip/files/bb/"+file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan error)
+	go func() {
+		_, err := http.DefaultClient.Do(req)
+		left <- err
+	}()
+	await(t, half, "download")
+	leave()
+	if err := <-left; err == nil {
+		t.Error("half a file was served")
+	}
+	if e := m.last(t, 1); !e.abandoned {
+		t.Errorf("a client that left: %+v", e)
+	}
+	close(release)
+	resp, err := http.Head(m.base + "/pip/files/aa/aa-1.0-py3-none-any.whl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if e := m.last(t, 2); e.Bytes != 0 || e.fetched != 3000 {
+		t.Errorf("a question about a file: %d bytes sent, %d fetched", e.Bytes, e.fetched)
+	}
+	mustRefuse(t, m, "/pip/simple/aa/", statusPolicy, "in one session")
+
+	s := &served{g: &Gateway{limits: DefaultLimits}}
+	for range abandonedMost {
+		s.done(Entry{abandoned: true})
+	}
+	if err := s.request(); err != nil {
+		t.Errorf("after %d: %v", abandonedMost, err)
+	}
+	s.done(Entry{abandoned: true})
+	if err := s.request(); err == nil || !strings.Contains(err.Error(), "nobody waited for") {
+		t.Errorf("after one more: %v", err)
+	}
 }
 
 func TestAllowAndRecord(t *testing.T) {

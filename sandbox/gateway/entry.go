@@ -27,6 +27,9 @@ type Entry struct {
 	Refused   string        `json:"refused,omitempty"`  // why nothing was served
 	Withheld  []string      `json:"withheld,omitempty"` // versions left out for their age: "2.0 (3 days old)"
 	Duration  time.Duration `json:"duration"`
+
+	fetched   int64 // bytes of the artefact that this request had fetched
+	abandoned bool  // the client went away while its artefact was fetched
 }
 
 // refusal is an error with the status and the sentence that the client gets.

@@ -81,7 +81,7 @@ type Limits struct {
 	Requests   int           // of one session
 	Names      int           // different packages of one session
 	Misses     int           // names of one session that turn out not to exist
-	Downloaded int64         // bytes of artefacts served to one session
+	Downloaded int64         // bytes of artefacts served to one session, or fetched for it
 	Clients    int           // connections of one session at once
 	Fetches    int           // requests to upstreams at once
 }

@@ -25,6 +25,7 @@ type request struct {
 // answer is what a client gets.
 type answer struct {
 	body     io.ReadSeeker
+	size     int64  // of an artefact, in bytes
 	kind     string // Content-Type
 	modified time.Time
 	close    func()

@@ -73,14 +73,19 @@ type served struct {
 	clients int
 	life    context.Context
 
-	mu       sync.Mutex
-	requests int
-	misses   int
-	bytes    int64
-	names    map[string]bool
-	served   map[string]bool // artefacts without a hash, by address
-	early    ahead
+	mu        sync.Mutex
+	requests  int
+	misses    int
+	abandoned int
+	bytes     int64
+	names     map[string]bool
+	served    map[string]bool // artefacts without a hash, by address
+	early     ahead
 }
+
+// abandonedMost bounds how often a session's client may go away while an
+// artefact is fetched for it: the download goes on, and is not counted.
+const abandonedMost = 50
 
 // request counts a request.
 func (s *served) request() error {
@@ -92,6 +97,9 @@ func (s *served) request() error {
 	}
 	if s.misses > s.g.limits.Misses {
 		return refuse(statusPolicy, "more than %d packages in one session that do not exist", s.g.limits.Misses)
+	}
+	if s.abandoned > abandonedMost {
+		return refuse(statusPolicy, "more than %d downloads in one session that nobody waited for", abandonedMost)
 	}
 	if s.bytes > s.g.limits.Downloaded {
 		return refuse(statusPolicy, "more than %s in one session", size(s.g.limits.Downloaded))
@@ -132,7 +140,10 @@ func (s *served) again(addr string) bool {
 
 func (s *served) done(e Entry) {
 	s.mu.Lock()
-	s.bytes += e.Bytes
+	s.bytes += max(e.Bytes, e.fetched)
+	if e.abandoned {
+		s.abandoned++
+	}
 	if e.Status == statusAbsent && len(s.Pins) == 0 { // a lock leaves out what other platforms have
 		s.misses++
 	}
