@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // TestRemove: an image in use stays; one that is not goes, with its names, also
@@ -22,10 +24,10 @@ func TestRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if removed, err := other.Remove(root.Digest); removed == locksHold || err != nil {
+	if removed, err := other.Remove(root.Digest); removed == shelf.Locks || err != nil {
 		t.Fatalf("an image in use was removed: %v, %v", removed, err)
 	}
-	if !locksHold {
+	if !shelf.Locks {
 		return
 	}
 	if _, err := os.Stat(filepath.Join(root.Tree, "locked/a")); err != nil {
@@ -84,7 +86,7 @@ func TestUsed(t *testing.T) {
 		t.Errorf("a use was not noted: %+v", list)
 	}
 	roots := filepath.Join(s.Dir, "roots")
-	for name, old := range map[string]bool{"new-1": true, "new-2": false, "gone-3": false} {
+	for name, old := range map[string]bool{shelf.Making + "1": true, shelf.Making + "2": false, ".old-3": false} {
 		path := filepath.Join(roots, name)
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			t.Fatal(err)
@@ -98,8 +100,8 @@ func TestUsed(t *testing.T) {
 	if err := s.Sweep(time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	left, _ := filepath.Glob(filepath.Join(roots, "[ng]*"))
-	if len(left) != 1 || filepath.Base(left[0]) != "new-2" {
+	left, _ := filepath.Glob(filepath.Join(roots, ".*"))
+	if len(left) != 1 || filepath.Base(left[0]) != shelf.Making+"2" {
 		t.Errorf("left %q", left)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // Store keeps unpacked images, shared by all sessions.
@@ -189,7 +191,7 @@ func (s *Store) unpack(ctx context.Context, ref, digest string, img v1.Image) (R
 	if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
 		return Root{}, err
 	}
-	work, err := os.MkdirTemp(filepath.Dir(place), newPrefix)
+	work, err := os.MkdirTemp(filepath.Dir(place), shelf.Making)
 	if err != nil {
 		return Root{}, err
 	}

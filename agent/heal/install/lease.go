@@ -4,7 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // leases keep the layers that this process uses from being pruned by another.
@@ -22,32 +23,15 @@ func (h *leases) hold(dir, key string) bool {
 	if h.held[key] != nil {
 		return true
 	}
-	path := filepath.Join(dir, key, layerFile)
-	f, err := os.Open(path)
-	if err != nil {
+	f, ok := shelf.Hold(filepath.Join(dir, key, layerFile))
+	if !ok {
 		return false
 	}
-	if !share(f) || !same(f, path) {
-		f.Close()
-		return false
-	}
-	now := time.Now()
-	_ = os.Chtimes(path, now, now)
 	if h.held == nil {
 		h.held = map[string]*os.File{}
 	}
 	h.held[key] = f
 	return true
-}
-
-// same says whether path still leads to the open file.
-func same(f *os.File, path string) bool {
-	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
 }
 
 // Find returns the finished layer of that key, and keeps it from being pruned

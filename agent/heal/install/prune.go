@@ -6,8 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // Kept is a layer on disk.
@@ -55,53 +56,12 @@ func treeSize(dir string) (n int64) {
 
 // Remove deletes a layer unless a process uses it; it tells whether it did.
 func (s Store) Remove(key string) (bool, error) {
-	dir := filepath.Join(s.Dir, key)
-	f, err := os.Open(filepath.Join(dir, layerFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	free := unused(f)
-	gone := filepath.Join(s.Dir, oldPrefix+key)
-	if !locksHold {
-		f.Close()
-	}
-	if free {
-		err = os.Rename(dir, gone)
-	}
-	f.Close()
-	if !free || err != nil {
-		return false, err
-	}
-	return true, os.RemoveAll(gone)
+	return shelf.Remove(filepath.Join(s.Dir, key, layerFile))
 }
-
-// The names of directories that are no layers: in the making, being removed.
-const newPrefix, oldPrefix = ".new-", ".old-"
 
 // buildAge is how old a layer in the making must be to be nobody's: an
 // installation has a time limit far below.
 const buildAge = 3 * time.Hour
 
 // Sweep removes what killed processes left.
-func (s Store) Sweep(now time.Time) error {
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			continue
-		}
-		old := strings.HasPrefix(e.Name(), oldPrefix)
-		if old || strings.HasPrefix(e.Name(), newPrefix) && now.Sub(info.ModTime()) > buildAge {
-			if err := os.RemoveAll(filepath.Join(s.Dir, e.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+func (s Store) Sweep(now time.Time) error { return shelf.Sweep(s.Dir, buildAge, now) }

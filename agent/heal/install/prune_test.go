@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // put makes a layer with one file.
@@ -59,7 +61,7 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	s := Store{Dir: t.TempDir()}
 	put(t, s, "good", time.Now())
-	for name, age := range map[string]time.Duration{newPrefix + "killed": 4 * time.Hour, newPrefix + "now": 0, oldPrefix + "x": 0} {
+	for name, age := range map[string]time.Duration{shelf.Making + "killed": 4 * time.Hour, shelf.Making + "now": 0, ".old-x": 0} {
 		dir := filepath.Join(s.Dir, name)
 		at := time.Now().Add(-age)
 		if err := os.MkdirAll(filepath.Join(dir, "tree"), 0o700); err != nil {
@@ -73,7 +75,7 @@ func TestSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	left, err := os.ReadDir(s.Dir)
-	if err != nil || len(left) != 2 || left[0].Name() != newPrefix+"now" || left[1].Name() != "good" {
+	if err != nil || len(left) != 2 || left[0].Name() != shelf.Making+"now" || left[1].Name() != "good" {
 		t.Errorf("left %v, %v", left, err)
 	}
 	if err := (Store{Dir: filepath.Join(s.Dir, "none")}).Sweep(time.Now()); err != nil {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // Layer is what an installation left: a tree to lay over "/", and what a box
@@ -87,7 +89,7 @@ func (s Store) begin() (*build, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot keep layers in %s: %w", s.Dir, err)
 	}
-	dir, err := os.MkdirTemp(s.Dir, newPrefix)
+	dir, err := os.MkdirTemp(s.Dir, shelf.Making)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a layer in %s: %w", s.Dir, err)
 	}

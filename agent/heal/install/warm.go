@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // Warm installs into a place that is thrown away, so that what was fetched is
@@ -13,7 +15,7 @@ func (in *Installer) Warm(ctx context.Context, r Request) (Layer, error) {
 	if err := os.MkdirAll(in.Store.Dir, 0o700); err != nil {
 		return Layer{}, fmt.Errorf("cannot make room: %w", err)
 	}
-	dir, err := os.MkdirTemp(in.Store.Dir, newPrefix)
+	dir, err := os.MkdirTemp(in.Store.Dir, shelf.Making)
 	if err != nil {
 		return Layer{}, fmt.Errorf("cannot make room: %w", err)
 	}

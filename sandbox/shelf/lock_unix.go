@@ -1,14 +1,15 @@
 //go:build unix
 
-package install
+package shelf
 
 import (
 	"os"
 	"syscall"
 )
 
-// locksHold says that an open file keeps others out, and may be renamed.
-const locksHold = true
+// Locks says that an open file keeps others out, and that its folder may be
+// renamed.
+const Locks = true
 
 // share takes a lock that others may share.
 func share(f *os.File) bool {
@@ -16,7 +17,7 @@ func share(f *os.File) bool {
 }
 
 // unused takes the lock that nobody may share: false means that a process uses
-// the layer.
+// the folder.
 func unused(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }
