@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -131,12 +132,7 @@ func (e *Engine) shim(path string, names []string) (undo func()) {
 }
 
 func pathOf(env []string) string {
-	for _, kv := range env {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			return v
-		}
-	}
-	return "/usr/local/bin:/usr/bin:/bin"
+	return cmp.Or(valueOf(env, "PATH"), "/usr/local/bin:/usr/bin:/bin")
 }
 
 // runs asks in a box whether the program that is found first has the version.

@@ -15,10 +15,10 @@ import (
 )
 
 // Memo remembers what the slow ones among the package managers told: pip and
-// npm take half a second each, Maven more. It asks anew as soon as their environment or one
-// of the files that they named as their settings changes, appears or goes, and
-// after an hour in any case. What came with credentials, and what depends on
-// other variables, is never written down.
+// npm take half a second each, Maven more. It asks anew as soon as their
+// environment or one of the files that they named as their settings changes,
+// appears or goes, and after an hour in any case. What came with credentials,
+// and what depends on other variables, is never written down.
 type Memo struct {
 	// Dir holds the memory; the cache directory of the gateway will do.
 	Dir string

@@ -83,18 +83,10 @@ func (in *Installer) javaProject(ctx context.Context, r Request) (javaProject, e
 // platform tells apart what cannot share a layer: tools, and projects.
 func (p javaProject) platform() string {
 	parts := []string{p.top, p.dir}
-	for _, name := range sortedNames(p.poms) {
+	for _, name := range slices.Sorted(maps.Keys(p.poms)) {
 		parts = append(parts, name, p.poms[name])
 	}
 	return p.tools + " " + Key(parts...)[:12]
-}
-
-func sortedNames(m map[string]string) []string {
-	var out []string
-	for name := range m {
-		out = append(out, name)
-	}
-	return sorted(out)
 }
 
 // own is the project file that dependencies are added to.
@@ -359,7 +351,7 @@ func (m mavenRun) lifecycle(ctx context.Context, p javaProject, text string, goa
 // project files give it: the plugin tells about itself, and does nothing.
 func (p javaProject) help(name string) []string {
 	var all []*pom.Project
-	for _, file := range sortedNames(p.poms) {
+	for _, file := range slices.Sorted(maps.Keys(p.poms)) {
 		if one, err := pom.Read(p.poms[file]); err == nil {
 			all = append(all, one)
 		}
