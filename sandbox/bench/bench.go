@@ -3,13 +3,15 @@
 //
 // What is measured is what a user feels: from the request to the first byte
 // that the program prints, and to the end of the whole run. Contestants take
-// turns, so that a busy moment of the machine hits all of them alike; only
-// ratios within one run mean anything.
+// turns, so that a busy moment of the machine hits all of them alike, and in
+// each round in another order: what one leaves the kernel to clean up slows
+// whoever comes next. Only ratios within one run mean anything.
 package bench
 
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -40,7 +42,7 @@ type Absent struct {
 
 // Options size a run. Zero fields take the defaults.
 type Options struct {
-	Rounds     int           // per contestant and level; default 60
+	Rounds     int           // runs of each at each level, in five turns at least; default 60
 	Concurrent []int         // how many at once; default 1, 8, 32
 	Limit      time.Duration // for the whole of a contestant's round; default 30 s
 	Progress   func(done, total int)
@@ -101,13 +103,13 @@ func Run(ctx context.Context, list []Contestant, o Options) (Result, error) {
 	total, done := len(o.Concurrent)*o.Rounds, 0
 	for _, n := range o.Concurrent {
 		tallies := make([]tally, len(list))
-		rounds := max(o.Rounds/n, 3)
-		for range rounds {
+		rounds := max(o.Rounds/n, minRounds)
+		for round := range rounds {
 			if err := ctx.Err(); err != nil {
 				return res, err
 			}
-			for i, c := range list {
-				tallies[i].round(ctx, c, n, o.Limit)
+			for _, i := range order(round, len(list)) {
+				tallies[i].round(ctx, list[i], n, o.Limit)
 			}
 			done += o.Rounds / rounds
 			o.Progress(min(done, total), total)
@@ -117,6 +119,15 @@ func Run(ctx context.Context, list []Contestant, o Options) (Result, error) {
 		}
 	}
 	return res, nil
+}
+
+// minRounds is how often each contestant has its turn at least.
+const minRounds = 5
+
+// order is in which order n contestants have their turns: the same in every
+// run, another in every round.
+func order(round, n int) []int {
+	return rand.New(rand.NewPCG(1, uint64(round))).Perm(n)
 }
 
 // round runs a contestant n times at once. One that failed is not asked again.

@@ -406,6 +406,7 @@ func (b *box) vanish() {
 	}
 	b.at("apart")
 	b.cradle.discard()
+	b.slots.renew(b.slot.maker)
 	b.slot.clear()
 	b.slots.put(b.slot)
 }

@@ -42,7 +42,9 @@
 // which builds the root and clones the program's process; that gives up what
 // it may and becomes the program. No process of the box ever holds memory of
 // the workbench. Warm boxes stop before what depends on the program and wait
-// for the rest; each is used once.
+// for the rest; each is used once. Of a box that ended only its network may
+// serve the slot's next one, and only when the kernel's counters say that
+// nothing was sent, refused or left in it.
 //
 // The package never decides what runs, never installs anything and never
 // writes to the project.

@@ -237,17 +237,14 @@ func (p *plan) lowerLimits() {
 
 // serve takes one order after another. An order comes back to the label when
 // its box is born; then everything that came with it is dropped. The network
-// of the next box is made beforehand: its init inherits it, and the maker
-// leaves it for a new one at once.
+// of the next box is made beforehand: its init inherits it.
 func (p *plan) serve(network sandbox.Network) launch.Label {
 	take, back := p.Label(), p.Label()
 	p.mapOrders(orderControl)
-	p.Bind(take)
 	if network == sandbox.NetworkNone {
-		p.Note("making a network of the box's own")
-		p.Call(unix.SYS_UNSHARE, unix.CLONE_NEWNET)
-		p.loopback()
+		p.ownNetwork()
 	}
+	p.Bind(take)
 	p.receive(orderControl)
 	p.Bind(back)
 	p.Note("forgetting the last box")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"kintsugi/sandbox"
 )
@@ -46,6 +47,9 @@ type slots struct {
 	mu   sync.Mutex
 	free []*slot
 	next int
+
+	fresh  atomic.Pointer[string] // the traces of a new network
+	ending atomic.Bool            // no more boxes are made
 
 	// A box whose programs are gone is taken apart while its caller goes on.
 	// room bounds how many are at a time; busy says which directories they had.
@@ -171,6 +175,7 @@ func (s *slot) close() {
 
 // close gives up all slots that no box is in.
 func (s *slots) close() {
+	s.ending.Store(true)
 	s.settle()
 	s.mu.Lock()
 	free := s.free
