@@ -31,6 +31,7 @@ type Log struct {
 	file   *os.File
 	seq    int64
 	size   int64
+	unique bool // something was appended that no other run would bring again
 	torn   bool // the file ends inside a line
 	closed bool
 	flush  func() error  // syncs the file
@@ -101,6 +102,7 @@ func (l *Log) recover() error {
 			break
 		}
 		l.seq = max(l.seq, e.Seq)
+		l.unique = l.unique || isUnique(e.Body)
 	}
 	info, err := l.file.Stat()
 	if err != nil {
@@ -131,7 +133,9 @@ func (l *Log) Seq() int64 {
 // Append writes one event in one write, after it is numbered and timed. The
 // events that make a checkpoint or end the session are also synced to the
 // disk; a sync begins when a step ends, and what goes wrong with it is told by
-// the next one. On an error the log is as before.
+// the next one. A log of nothing but what a command printed is not waited for:
+// to lose it to a power cut means to run the command again. On an error the log
+// is as before.
 //
 // body is one of the types of this package, by value.
 func (l *Log) Append(body Body) (Event, error) {
@@ -141,11 +145,32 @@ func (l *Log) Append(body Body) (Event, error) {
 	}
 	switch e.Body.(type) {
 	case StepEnd:
-		go l.save()
+		if l.lasting() {
+			go l.save()
+		}
 	case Checkpoint, End:
-		err = l.Sync()
+		if l.lasting() {
+			err = l.Sync()
+		}
 	}
 	return e, err
+}
+
+// lasting says whether the log has to outlast a power cut.
+func (l *Log) lasting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unique
+}
+
+// isUnique says whether an event tells of something that another run of the
+// same command would not bring again.
+func isUnique(body Body) bool {
+	switch body.(type) {
+	case Reasoning, Answer, Checkpoint, Seam:
+		return true
+	}
+	return false
 }
 
 func (l *Log) append(body Body) (Event, error) {
@@ -163,6 +188,7 @@ func (l *Log) append(body Body) (Event, error) {
 		return Event{}, err
 	}
 	l.seq = e.Seq
+	l.unique = l.unique || isUnique(e.Body)
 	l.signal()
 	return settle(e, line)
 }
@@ -243,7 +269,11 @@ func (l *Log) Close() error {
 	if closed {
 		return nil
 	}
-	err := errors.Join(l.Sync(), l.file.Close())
+	var err error
+	if l.lasting() {
+		err = l.Sync()
+	}
+	err = errors.Join(err, l.file.Close())
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.signal()

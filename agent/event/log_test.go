@@ -270,7 +270,7 @@ func TestStepBoundariesAreSynced(t *testing.T) {
 	log := newLog(t)
 	synced := make(chan struct{}, 10)
 	log.flush = func() error { synced <- struct{}{}; return nil }
-	appendAll(t, log, Task{}, StepStart{Step: 1}, Output{Step: 1}, Note{})
+	appendAll(t, log, Task{}, StepStart{Step: 1}, Reasoning{Step: 1}, Output{Step: 1}, Note{})
 	if n := len(synced); n != 0 {
 		t.Errorf("synced %d times in the middle of a step", n)
 	}
@@ -283,5 +283,25 @@ func TestStepBoundariesAreSynced(t *testing.T) {
 	log.flush = func() error { return errors.New("worn out") }
 	if _, err := log.Append(Checkpoint{}); err == nil || !strings.Contains(err.Error(), "worn out") {
 		t.Errorf("a failed sync says %v", err)
+	}
+}
+
+func TestRunThatCanBeRepeatedIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	log := newLog(t)
+	log.flush = func() error { t.Error("synced"); return nil }
+	appendAll(t, log, Task{}, StepStart{Step: 1}, Call{Step: 1}, Output{Step: 1}, StepEnd{Step: 1}, End{})
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	again, err := Open(log.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	synced := 0
+	again.flush = func() error { synced++; return nil }
+	appendAll(t, again, Answer{}, End{})
+	if err := again.Close(); err != nil || synced != 1 {
+		t.Errorf("synced %d times after an answer, %v", synced, err)
 	}
 }

@@ -30,6 +30,9 @@ func beginEarly(ctx context.Context, args []string) (_ context.Context, done fun
 	return context.WithValue(ctx, earlyKey{}, rt), func() { _ = rt.Close() }
 }
 
+// begunEarly says whether the first box is being made already.
+func begunEarly(ctx context.Context) bool { return ctx.Value(earlyKey{}) != nil }
+
 // embedded is the runtime that was begun early, or another.
 func embedded(ctx context.Context) *namespace.Runtime {
 	if rt, ok := ctx.Value(earlyKey{}).(*namespace.Runtime); ok {

@@ -101,7 +101,7 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := runtime.(sandbox.Preparer); ok {
+	if p, ok := runtime.(sandbox.Preparer); ok && !begunEarly(ctx) {
 		p.Prepare()
 	}
 	places, err := findPlaces()

@@ -31,6 +31,9 @@ type cgroups struct {
 	bases map[string]string
 	// why says why there is none.
 	why string
+	// own is which group this process was in when these were found; empty when it
+	// went to another one for them.
+	own string
 }
 
 // group is the control group of one slot: one directory per hierarchy.
@@ -48,8 +51,33 @@ type group struct {
 // controllers that boxes need, most important first.
 var controllers = []string{"memory", "pids", "cpu"}
 
-// findCgroups looks for a place where control groups can be made.
+// findCgroups finds a place where control groups can be made: the one that the
+// mark tells of, or another.
 func findCgroups(h *host) *cgroups {
+	own := currentGroup()
+	known := h.recall()
+	if c := known.groups(own); c != nil {
+		return c
+	}
+	c := lookForCgroups(h)
+	if own == currentGroup() {
+		c.own = own
+	}
+	if known.Sign != "" && c.version != 0 && c.own != "" {
+		h.mark(c)
+	}
+	return c
+}
+
+// currentGroup is the text by which the kernel says in which control groups
+// this process is.
+func currentGroup() string {
+	text, _ := os.ReadFile("/proc/self/cgroup")
+	return string(text)
+}
+
+// lookForCgroups tries all places.
+func lookForCgroups(h *host) *cgroups {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
 		return &cgroups{why: err.Error()}

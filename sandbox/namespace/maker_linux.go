@@ -20,6 +20,8 @@ type maker struct {
 	control link
 	pid     int
 	network sandbox.Network // of its boxes
+	// doubtful: nobody knows whether the last box left the network as new.
+	doubtful bool
 	users   *os.File        // the user name space, when owners must be mapped to it
 	back    uint32          // where an order goes on in the maker
 }
@@ -203,6 +205,10 @@ func makerProgram(h *host, joins int, network sandbox.Network) (*launch.Program,
 	}
 	p.Note("making the user name space")
 	p.Call(unix.SYS_UNSHARE, unix.CLONE_NEWUSER)
+	p.send(p.report(reportReady), 8)
+	if network == sandbox.NetworkNone {
+		p.ownNetwork() // while its ids are mapped
+	}
 	p.lowerLimits()
 	p.Note("taking the box's identity")
 	if h.privileged {
@@ -214,14 +220,13 @@ func makerProgram(h *host, joins int, network sandbox.Network) (*launch.Program,
 	p.Note("closing what only the maker needed")
 	p.Call(unix.SYS_CLOSE_RANGE, makerImage, 1<<31-1, 0)
 	p.send(p.report(reportReady), 8)
-	back := p.serve(network)
+	back := p.serve()
 	return p.end(), back
 }
 
 // lowerLimits waits for the ids to be mapped and lowers the limits of the user
 // name space.
 func (p *plan) lowerLimits() {
-	p.send(p.report(reportReady), 8)
 	buffer, gone, mapped := p.Zero(8), p.Label(), p.Label()
 	n := p.Call(unix.SYS_READ, makerControl, buffer, 8)
 	p.JumpIf(n, -1, 1, mapped)
@@ -236,14 +241,11 @@ func (p *plan) lowerLimits() {
 }
 
 // serve takes one order after another. An order comes back to the label when
-// its box is born; then everything that came with it is dropped. The network
-// of the next box is made beforehand: its init inherits it.
-func (p *plan) serve(network sandbox.Network) launch.Label {
+// its box is born; then everything that came with it is dropped. The box's init
+// inherits the network that the maker has then.
+func (p *plan) serve() launch.Label {
 	take, back := p.Label(), p.Label()
 	p.mapOrders(orderControl)
-	if network == sandbox.NetworkNone {
-		p.ownNetwork()
-	}
 	p.Bind(take)
 	p.receive(orderControl)
 	p.Bind(back)

@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -72,5 +73,39 @@ func TestMarkStaysWhenOneProgramCannotStart(t *testing.T) {
 	}
 	if h, _ := r.host(); !h.marked() {
 		t.Error("the mark went")
+	}
+}
+
+// What was found once is found again only when this process is elsewhere, or
+// the place is gone.
+func TestControlGroupsAreRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	if a := r.Probe(t.Context()); !a.OK {
+		t.Fatal(a.Reason)
+	}
+	h, _ := r.host()
+	c, _ := r.groups()
+	if c.version == 0 || c.own == "" {
+		t.Skipf("nothing to remember here: %s", c.why)
+	}
+	known := h.recall()
+	got := known.groups(currentGroup())
+	if got == nil || got.version != c.version || !maps.Equal(got.bases, c.bases) || got.why != c.why {
+		t.Fatalf("remembered %+v, want %+v", got, c)
+	}
+	if known.groups("0::/elsewhere\n") != nil {
+		t.Error("believed in another group")
+	}
+	known.Bases["memory"] = "/does/not/exist"
+	if known.groups(currentGroup()) != nil {
+		t.Error("believed in a place that is gone")
+	}
+	h.mark(&cgroups{version: 1, own: "0::/elsewhere\n", bases: known.Bases})
+	if found := findCgroups(h); !maps.Equal(found.bases, c.bases) {
+		t.Errorf("found %v, want %v", found.bases, c.bases)
+	}
+	if again := h.recall(); again.Own != currentGroup() || !maps.Equal(again.Bases, c.bases) {
+		t.Errorf("what was found is not remembered: %+v", again)
 	}
 }

@@ -54,23 +54,38 @@ func appendFile(to []byte, path string) ([]byte, error) {
 	}
 }
 
-// renew gives the slot's maker a new network unless its last box left the one
-// it has as it was made. Making one is a fifth of the kernel's work for a box,
-// and most programs send nothing.
+// renew gives a maker a new network if its last box did something in the one it
+// has. Making one is a fifth of the kernel's work for a box, and most programs
+// send nothing. What a new one looks like is learned when a slot is used for
+// the second time: a process that makes one box shall not wait for that.
 func (s *slots) renew(m *maker) {
+	fresh := s.fresh.Load()
 	if m.network != sandbox.NetworkNone || s.ending.Load() {
 		return
 	}
-	fresh := s.fresh.Load()
-	if fresh != nil && m.traces() == *fresh {
+	if fresh == nil {
+		m.doubtful = true
 		return
 	}
-	// A maker that is gone is seen when a box is asked of it.
-	if m.takeNetwork() == nil && fresh == nil {
-		if now := m.traces(); now != "" {
-			s.fresh.Store(&now)
-		}
+	if m.traces() != *fresh {
+		_ = m.takeNetwork() // a maker that is gone is seen when a box is asked of it
 	}
+}
+
+// learn gives a maker a new network and notes what it looks like, if that could
+// not be told when its last box ended.
+func (s *slots) learn(m *maker) error {
+	if !m.doubtful {
+		return nil
+	}
+	if err := m.takeNetwork(); err != nil {
+		return err
+	}
+	if now := m.traces(); now != "" {
+		s.fresh.CompareAndSwap(nil, &now)
+	}
+	m.doubtful = false
+	return nil
 }
 
 // takeNetwork has the maker leave its network for a new one.

@@ -41,12 +41,11 @@ type plan struct {
 	group  *group
 	// handle is the cell with the descriptor of an open tree, counted from 1.
 	handle func(n int) launch.Cell
-	// layers is the letter of the trees that came open, in the scratch space: a
+	// layers is the letter of the trees that came open, in the hidden space: a
 	// warm box's second order has its own.
 	layers rune
 
 	opened int             // directories with numbers of their own
-	hidden bool            // the scratch space is mounted
 	made   map[string]bool // directories below the new root
 }
 
@@ -67,7 +66,6 @@ func coldPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, s *sl
 func warmPlan(h *host, v *view, s *slot) *launch.Program {
 	p := newPlan(h, sandbox.DefaultLimits, s.group)
 	p.common(v, s.maker.back)
-	p.needScratch()
 	p.mapOrders(warmControl)
 	p.send(p.report(reportReady), 8)
 	p.receive(warmControl)
@@ -89,7 +87,6 @@ func (p *plan) common(v *view, back uint32) {
 func orderPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, parts, all []part, s *slot) *launch.Program {
 	p := newPlan(h, limits, s.group)
 	p.handle = func(n int) launch.Cell { return arrived(warmControl, fdErr+n) }
-	p.hidden = true // a warm box has its scratch space, with trees in it
 	p.layers = 'm'
 	p.Note("taking the streams")
 	for fd := fdIn; fd <= fdErr; fd++ {

@@ -18,11 +18,18 @@ const (
 )
 
 // root covers a directory of the box's own copy of the host's mounts with the
-// tmpfs that becomes the root, and makes what is the box's own in it.
+// directory that becomes the root, and makes what is the box's own in it. The
+// directory lies in a tmpfs; the rest of that is the hidden space that overlays
+// are made from: upper directories that vanish with the box, and trees that
+// came open. The kernel makes overlays only of what is mounted in the box. The
+// space lies outside of the new root and is lost with the old one.
 func (p *plan) root(links []entry) {
 	p.Note("making the root")
 	p.Call(unix.SYS_UMASK, 0)
-	p.mountTmpfs(p.host.stage, 0o755)
+	p.mountTmpfs(p.host.scratch, 0o700)
+	root := p.host.scratch + "/root"
+	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, root, 0o755)
+	p.Call(unix.SYS_MOUNT, root, p.host.stage, 0, unix.MS_BIND, 0)
 	p.Call(unix.SYS_CHDIR, p.host.stage)
 	p.Note("making directories")
 	for _, d := range []struct {
@@ -81,15 +88,11 @@ func (p *plan) attachAll(parts []part) {
 	}
 }
 
-// scratch mounts the hidden space that overlays are made from: upper
-// directories that vanish with the box, and trees that came open. The kernel
-// makes overlays only of what is mounted in the box. The space lies outside of
-// the new root and is lost with the old one.
+// scratch puts into the hidden space what the parts need there.
 func (p *plan) scratch(parts []part) {
 	for i := range parts {
 		part := &parts[i]
 		if part.scratchNumber > 0 {
-			p.needScratch()
 			for _, kind := range "uw" {
 				p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, p.hiddenPath(kind, part.scratchNumber), 0o755)
 			}
@@ -102,27 +105,17 @@ func (p *plan) scratch(parts []part) {
 	}
 }
 
-func (p *plan) needScratch() {
-	if p.hidden {
-		return
-	}
-	p.hidden = true
-	p.Note("making the scratch space")
-	p.mountTmpfs(p.host.scratch, 0o700)
-}
-
-// hiddenPath is a place in the scratch space: an upper directory, a work
+// hiddenPath is a place in the hidden space: an upper directory, a work
 // directory or a layer.
 func (p *plan) hiddenPath(kind rune, n int) string {
 	return fmt.Sprintf("%s/%c%d", p.host.scratch, kind, n)
 }
 
-// hide mounts an open tree in the scratch space.
+// hide mounts an open tree in the hidden space.
 func (p *plan) hide(handle int) {
 	if handle == 0 {
 		return
 	}
-	p.needScratch()
 	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, p.hiddenPath(p.layers, handle), 0o755)
 	p.move(handle, p.hiddenPath(p.layers, handle))
 }
@@ -132,7 +125,6 @@ func (p *plan) veil(t *tree) {
 	if t.veil == 0 {
 		return
 	}
-	p.needScratch()
 	root := p.hiddenPath('v', t.veil)
 	p.Call(unix.SYS_MKDIRAT, unix.AT_FDCWD, root, 0o755)
 	made := map[string]bool{".": true}

@@ -23,15 +23,18 @@ func (r *Runtime) probe(ctx context.Context) sandbox.Availability {
 	if err != nil {
 		return sandbox.Availability{Reason: err.Error()}
 	}
-	if !h.marked() {
+	known := h.marked()
+	if !known {
 		if err := r.tryOne(ctx); err != nil {
 			return classify(err, gather())
 		}
-		h.mark()
 	}
 	c, err := r.groups()
 	if err != nil {
 		return sandbox.Availability{Reason: err.Error()}
+	}
+	if !known {
+		h.mark(c)
 	}
 	return sandbox.Availability{OK: true, Report: report(h, c)}
 }

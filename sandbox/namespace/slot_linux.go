@@ -149,7 +149,7 @@ func (s *slots) open(network sandbox.Network) (*slot, error) {
 // revive gives a slot a new maker if the old one was killed, which the kernel
 // does when a box's memory is spent, or makes boxes with another network.
 func (s *slots) revive(slot *slot, network sandbox.Network) error {
-	if !slot.spent && slot.maker.network == network && slot.maker.alive() {
+	if !slot.spent && slot.maker.network == network && slot.maker.alive() && s.learn(slot.maker) == nil {
 		return nil
 	}
 	slot.maker.close()

@@ -18,7 +18,7 @@ import (
 type view struct {
 	links  []entry
 	parts  []part
-	number int // the last number given to something in the scratch space
+	number int // the last number given to something in the hidden space
 }
 
 // part is one mount of a box: a bind of source, or an overlay of lower.

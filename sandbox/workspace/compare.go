@@ -33,7 +33,7 @@ func (s *Store) Compare(id string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Comparison{s: st, top: len(uppers), base: b, guard: checker{guard: s.opts.Guard}, outputs: s.opts.Outputs}, nil
+	return &Comparison{s: st, top: len(uppers), base: b, guard: checker{guard: s.guard()}, outputs: s.opts.Outputs}, nil
 }
 
 // CompareStep holds the checkpoint id against its parent: what one step did.
@@ -54,7 +54,7 @@ func (s *Store) CompareStep(id string) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Comparison{s: st, top: 1, guard: checker{guard: s.opts.Guard}, outputs: s.opts.Outputs}, nil
+	return &Comparison{s: st, top: 1, guard: checker{guard: s.guard()}, outputs: s.opts.Outputs}, nil
 }
 
 // Close releases the comparison.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"strings"
+	"sync"
 	"unicode"
 
 	"kintsugi/sandbox/workspace/beneath"
@@ -34,6 +35,17 @@ func BuiltinGuard() *Guard {
 		panic("workspace: built-in guard list: " + err.Error())
 	}
 	return g
+}
+
+// builtin is the built-in list, read when something is first compared.
+var builtin = sync.OnceValue(BuiltinGuard)
+
+// guard is the list that the store's owner gave, or the built-in one.
+func (s *Store) guard() *Guard {
+	if s.opts.Guard != nil {
+		return s.opts.Guard
+	}
+	return builtin()
 }
 
 // ReadGuard reads a list: one rule per line, an action (hold or flag), a

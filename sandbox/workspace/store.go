@@ -112,9 +112,6 @@ func load(dir, project string, opts Options) (*Store, error) {
 	if opts.MaxLayers == 0 {
 		opts.MaxLayers = maxLayers
 	}
-	if opts.Guard == nil {
-		opts.Guard = BuiltinGuard()
-	}
 	m, err := loadMeta(dir, project)
 	if err != nil {
 		return nil, err
