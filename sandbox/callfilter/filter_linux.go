@@ -2,6 +2,9 @@ package callfilter
 
 import (
 	"encoding/binary"
+	"errors"
+	"maps"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -61,7 +64,13 @@ func Program(gone ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := assemble(info, slices.Concat(absent, gone))
+	leaves, err := leavesFor(info, slices.Concat(absent, gone))
+	if err != nil {
+		return nil, err
+	}
+	var t tree
+	t.add(leaves)
+	program, err := t.assemble()
 	if err != nil {
 		return nil, err
 	}
@@ -78,32 +87,17 @@ func Program(gone ...string) ([]byte, error) {
 	return out, nil
 }
 
-// prologue kills foreign calling conventions, hides calls newer than the
-// table, answers who wants all of a disk written out that it is done (it would
-// be all of the host's), and refuses to type into terminals (the kernel looks
-// at the low 32 bits of the request only, and so must the filter).
+// prologue kills foreign calling conventions and loads the call's number.
 func prologue(info *arch.Info) []bpf.Instruction {
-	const x32 = 0x40000000
-	kill := bpf.RetConstant{Val: uint32(seccomp.ActionKillProcess)}
 	return []bpf.Instruction{
 		bpf.LoadAbsolute{Off: 4, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
-		kill,
+		end(seccomp.ActionKillProcess),
 		bpf.LoadAbsolute{Off: 0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: x32, SkipTrue: 1},
-		kill,
-		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: newest(info), SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(seccomp.ActionErrno) | uint32(unix.ENOSYS)},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SYNC, SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SYNCFS, SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(seccomp.ActionErrno)}, // error 0: done
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_IOCTL, SkipTrue: 4},
-		bpf.LoadAbsolute{Off: 24, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.TIOCLINUX, SkipTrue: 1},
-		bpf.RetConstant{Val: uint32(denied)},
 	}
 }
+
+func end(a seccomp.Action) bpf.Instruction { return bpf.RetConstant{Val: uint32(a)} }
 
 func newest(info *arch.Info) uint32 {
 	last := 0
@@ -113,80 +107,182 @@ func newest(info *arch.Info) uint32 {
 	return uint32(last)
 }
 
-// span is the number of calls that one policy decides. The kernel tries every
-// call against the filter when it is put up, so short policies start faster
-// than one long one.
-const span = 64
+// leaf is what is done about all calls from a number on, up to the next leaf.
+type leaf struct {
+	first uint32
+	body  []bpf.Instruction
+}
 
-// assemble makes one policy for each span of call numbers, each behind a jump
-// that skips it for later numbers.
-func assemble(info *arch.Info, gone []string) ([]bpf.Instruction, error) {
+// tree finds a call's leaf by halving. The kernel tries every call against the
+// filter when it is put up, and translates all of it: a tree of jumps to few
+// ends takes it less time than comparing with one number after another.
+type tree struct {
+	nodes []node
+	ends  [][]bpf.Instruction
+}
+
+// node parts the calls: those from first on go to high, the others to low. A
+// place to go to is a node's index, or -1 and below for an end.
+type node struct {
+	first     uint32
+	high, low int
+}
+
+// add adds the leaves and returns where their part of the tree begins.
+func (t *tree) add(leaves []leaf) int {
+	if len(leaves) == 1 {
+		return t.end(leaves[0].body)
+	}
+	at, middle := len(t.nodes), len(leaves)/2
+	t.nodes = append(t.nodes, node{first: leaves[middle].first})
+	low, high := t.add(leaves[:middle]), t.add(leaves[middle:])
+	t.nodes[at].low, t.nodes[at].high = low, high
+	return at
+}
+
+func (t *tree) end(body []bpf.Instruction) int {
+	same := func(e []bpf.Instruction) bool { return slices.Equal(e, body) }
+	i := slices.IndexFunc(t.ends, same)
+	if i < 0 {
+		i = len(t.ends)
+		t.ends = append(t.ends, body)
+	}
+	return -1 - i
+}
+
+// assemble lays the nodes out, and the ends after them, the short ones first.
+func (t *tree) assemble() ([]bpf.Instruction, error) {
+	order := make([]int, len(t.ends))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return len(t.ends[a]) - len(t.ends[b]) })
+	places, last := make([]int, len(t.ends)), len(t.nodes)
+	for _, i := range order {
+		places[i] = last
+		last += len(t.ends[i])
+	}
 	var out []bpf.Instruction
-	for first := 0; first <= int(newest(info)); first += span {
-		policy := policyFor(info, first, gone)
-		body := []bpf.Instruction{bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}}
-		if policy.Syscalls != nil {
-			var err error
-			if body, err = policy.Assemble(); err != nil {
-				return nil, err
+	for i, n := range t.nodes {
+		high, low := place(n.high, places)-i-1, place(n.low, places)-i-1
+		if max(high, low) > math.MaxUint8 {
+			return nil, errors.New("the system call filter is too long for its jumps")
+		}
+		out = append(out, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: n.first, SkipTrue: uint8(high), SkipFalse: uint8(low)})
+	}
+	for _, i := range order {
+		out = append(out, t.ends[i]...)
+	}
+	return out, nil
+}
+
+// place is where a node or an end lies.
+func place(to int, ends []int) int {
+	if to < 0 {
+		return ends[-1-to]
+	}
+	return to
+}
+
+// leavesFor decides about every call number. Calls newer than the table do not
+// exist, those of the x32 convention end the process.
+func leavesFor(info *arch.Info, gone []string) ([]leaf, error) {
+	bodies, err := bodiesFor(info, gone)
+	if err != nil {
+		return nil, err
+	}
+	const x32 = 0x40000000
+	last := newest(info)
+	bodies[last+1] = []bpf.Instruction{end(noSuchCall)}
+	bodies[x32] = []bpf.Instruction{end(seccomp.ActionKillProcess)}
+	allowed := []bpf.Instruction{end(seccomp.ActionAllow)}
+	out := []leaf{{0, allowed}}
+	for _, nr := range slices.Sorted(maps.Keys(bodies)) {
+		before := &out[len(out)-1]
+		switch {
+		case before.first == nr:
+			before.body = bodies[nr]
+		case !slices.Equal(before.body, bodies[nr]):
+			out = append(out, leaf{nr, bodies[nr]})
+		}
+		if nr < last && bodies[nr+1] == nil {
+			out = append(out, leaf{nr + 1, allowed})
+		}
+	}
+	return out, nil
+}
+
+// noSuchCall is how the kernel answers a call that it does not have.
+const noSuchCall = seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)
+
+// bodiesFor are the calls that are not simply allowed, by number.
+func bodiesFor(info *arch.Info, gone []string) (map[uint32][]bpf.Instruction, error) {
+	out := map[uint32][]bpf.Instruction{
+		// Whoever wants all of a disk written out, which would be all of the host's,
+		// is told that it is done.
+		unix.SYS_SYNC:   {end(seccomp.ActionErrno)},
+		unix.SYS_SYNCFS: {end(seccomp.ActionErrno)},
+		// Nobody types into a terminal. The kernel looks at the low 32 bits of the
+		// request only, and so must the filter.
+		unix.SYS_IOCTL: {
+			bpf.LoadAbsolute{Off: 24, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.TIOCSTI, SkipTrue: 1},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.TIOCLINUX, SkipTrue: 1},
+			end(denied),
+			end(seccomp.ActionAllow),
+		},
+	}
+	for action, names := range map[seccomp.Action][]string{noSuchCall: gone, denied: forbidden} {
+		for _, name := range names {
+			if nr, known := info.SyscallNames[name]; known {
+				out[uint32(nr)] = []bpf.Instruction{end(action)}
 			}
 		}
-		out = append(out, bpf.LoadAbsolute{Off: 0, Size: 4},
-			bpf.JumpIf{Cond: bpf.JumpLessThan, Val: uint32(first + span), SkipTrue: 1},
-			bpf.Jump{Skip: uint32(len(body))})
-		out = append(out, body...)
 	}
-	return append(out, bpf.RetConstant{Val: uint32(seccomp.ActionErrno) | uint32(unix.ENOSYS)}), nil // never reached
-}
-
-// policyFor is the policy for a span of call numbers; it has no groups when
-// all of them are allowed.
-func policyFor(info *arch.Info, first int, gone []string) seccomp.Policy {
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow}
-	for _, g := range []seccomp.SyscallGroup{
-		{Names: gone, Action: seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)},
-		{Names: forbidden, Action: denied, NamesWithCondtions: conditional()},
-		{Action: seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT), NamesWithCondtions: families()},
-	} {
-		in := func(name string) bool {
-			nr, known := info.SyscallNames[name]
-			return known && nr >= first && nr < first+span
+	for name, group := range conditional() {
+		nr, known := info.SyscallNames[name]
+		if !known {
+			continue
 		}
-		g.Names = slices.DeleteFunc(slices.Clone(g.Names), func(name string) bool { return !in(name) })
-		g.NamesWithCondtions = slices.DeleteFunc(g.NamesWithCondtions, func(n seccomp.NameWithConditions) bool { return !in(n.Name) })
-		if len(g.Names)+len(g.NamesWithCondtions) > 0 {
-			policy.Syscalls = append(policy.Syscalls, g)
+		policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{group}}
+		body, err := policy.Assemble()
+		if err != nil {
+			return nil, err
 		}
+		out[uint32(nr)] = body
 	}
-	return policy
+	return out, nil
 }
 
-// conditional are the calls that depend on an argument.
-func conditional() []seccomp.NameWithConditions {
-	bits := func(argument uint32, value uint64) []seccomp.Condition {
-		return []seccomp.Condition{{Argument: argument, Operation: seccomp.BitsSet, Value: value}}
+// conditional are the calls that depend on an argument, by name: local,
+// internet and routing sockets are had, everything else is an address family
+// that the kernel does not have.
+func conditional() map[string]seccomp.SyscallGroup {
+	out := map[string]seccomp.SyscallGroup{}
+	add := func(action seccomp.Action, name string, conditions ...seccomp.Condition) {
+		g := out[name]
+		g.Action = action
+		g.NamesWithCondtions = append(g.NamesWithCondtions, seccomp.NameWithConditions{Name: name, Conditions: conditions})
+		out[name] = g
 	}
-	return []seccomp.NameWithConditions{
-		{Name: "clone", Conditions: bits(0, newNamespaces)},
-		{Name: "mknod", Conditions: bits(1, deviceBit)},
-		{Name: "mknodat", Conditions: bits(2, deviceBit)},
-		{Name: "personality", Conditions: noneOf(0, 0, perLinux32, 0xffffffff)},
-		// A lease on a file makes whoever opens it outside wait.
-		{Name: "fcntl", Conditions: []seccomp.Condition{{Argument: 1, Operation: seccomp.Equal, Value: unix.F_SETLEASE}}},
+	bits := func(argument uint32, value uint64) seccomp.Condition {
+		return seccomp.Condition{Argument: argument, Operation: seccomp.BitsSet, Value: value}
 	}
-}
-
-// families allows local, internet and routing sockets; everything else is an
-// address family that the kernel does not have.
-func families() []seccomp.NameWithConditions {
-	only := noneOf(0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)
-	odd := append([]seccomp.Condition{{Argument: 0, Operation: seccomp.Equal, Value: unix.AF_NETLINK}},
-		noneOf(2, unix.NETLINK_ROUTE)...)
-	return []seccomp.NameWithConditions{
-		{Name: "socket", Conditions: only},
-		{Name: "socket", Conditions: odd},
-		{Name: "socketpair", Conditions: only},
+	equal := func(argument uint32, value uint64) seccomp.Condition {
+		return seccomp.Condition{Argument: argument, Operation: seccomp.Equal, Value: value}
 	}
+	add(denied, "clone", bits(0, newNamespaces))
+	add(denied, "mknod", bits(1, deviceBit))
+	add(denied, "mknodat", bits(2, deviceBit))
+	add(denied, "personality", noneOf(0, 0, perLinux32, 0xffffffff)...)
+	// A lease on a file makes whoever opens it outside wait.
+	add(denied, "fcntl", equal(1, unix.F_SETLEASE))
+	const noFamily = seccomp.ActionErrno | seccomp.Action(unix.EAFNOSUPPORT)
+	families := noneOf(0, unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK)
+	add(noFamily, "socket", families...)
+	add(noFamily, "socket", append([]seccomp.Condition{equal(0, unix.AF_NETLINK)}, noneOf(2, unix.NETLINK_ROUTE)...)...)
+	add(noFamily, "socketpair", families...)
+	return out
 }
 
 func noneOf(argument uint32, values ...uint64) []seccomp.Condition {

@@ -90,3 +90,52 @@ func TestFilterOverEveryCall(t *testing.T) {
 		t.Errorf("i386: %#x", got)
 	}
 }
+
+func TestFilterOverArguments(t *testing.T) {
+	t.Parallel()
+	filter, err := Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := arch.GetInfo("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const allow, errno = uint32(0x7fff0000), uint32(0x00050000)
+	const perm, family = errno | uint32(unix.EPERM), errno | uint32(unix.EAFNOSUPPORT)
+	const high = 1 << 40 // the kernel looks at 32 bits of some arguments only
+	for _, c := range []struct {
+		name string
+		args []uint64
+		want uint32
+	}{
+		{"clone", []uint64{uint64(unix.SIGCHLD)}, allow},
+		{"clone", []uint64{unix.CLONE_VM | unix.CLONE_THREAD}, allow},
+		{"clone", []uint64{unix.CLONE_NEWUSER}, perm},
+		{"clone", []uint64{unix.CLONE_NEWNET | uint64(unix.SIGCHLD)}, perm},
+		{"mknodat", []uint64{0, 0, unix.S_IFIFO | 0o644}, allow},
+		{"mknodat", []uint64{0, 0, unix.S_IFCHR | 0o644}, perm},
+		{"mknodat", []uint64{0, 0, unix.S_IFBLK | 0o644}, perm},
+		{"personality", []uint64{0}, allow},
+		{"personality", []uint64{8}, allow},
+		{"personality", []uint64{0xffffffff}, allow},
+		{"personality", []uint64{0x40000}, perm},
+		{"socket", []uint64{unix.AF_UNIX, unix.SOCK_STREAM}, allow},
+		{"socket", []uint64{unix.AF_INET, unix.SOCK_DGRAM}, allow},
+		{"socket", []uint64{unix.AF_INET6, unix.SOCK_STREAM}, allow},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE}, allow},
+		{"socket", []uint64{unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT}, family},
+		{"socket", []uint64{unix.AF_PACKET, unix.SOCK_RAW}, family},
+		{"socket", []uint64{unix.AF_VSOCK | high, unix.SOCK_STREAM}, family},
+		{"socketpair", []uint64{unix.AF_UNIX, unix.SOCK_STREAM}, allow},
+		{"socketpair", []uint64{unix.AF_TIPC, unix.SOCK_STREAM}, family},
+		{"ioctl", []uint64{0, unix.TCGETS}, allow},
+		{"ioctl", []uint64{0, unix.TIOCSTI}, perm},
+		{"ioctl", []uint64{0, unix.TIOCSTI | high}, perm},
+		{"ioctl", []uint64{0, unix.TIOCLINUX | high}, perm},
+	} {
+		if got := decide(t, filter, uint32(info.ID), uint32(info.SyscallNames[c.name]), c.args...); got != c.want {
+			t.Errorf("%s%#x: %#x, want %#x", c.name, c.args, got, c.want)
+		}
+	}
+}

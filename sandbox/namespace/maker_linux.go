@@ -216,6 +216,7 @@ func makerProgram(h *host, joins int, network sandbox.Network) (*launch.Program,
 		p.Call(unix.SYS_SETRESGID, 0, 0, 0)
 		p.Call(unix.SYS_SETRESUID, 0, 0, 0)
 	}
+	p.bound()
 	p.Call(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	p.Note("closing what only the maker needed")
 	p.Call(unix.SYS_CLOSE_RANGE, makerImage, 1<<31-1, 0)

@@ -11,10 +11,10 @@ import (
 )
 
 // networkTraces are the files of /proc/PID/net that tell whether anything
-// happened in a network whose only interface is a loopback: dev counts every
-// packet, snmp and snmp6 what was refused or had no way to go, sockstat the
+// happened in a network whose only interface is a loopback: snmp and snmp6
+// count every packet and what was refused or had no way to go, sockstat the
 // sockets that are left, and a flow label may stay after its socket.
-var networkTraces = []string{"dev", "snmp", "snmp6", "ip6_flowlabel", "sockstat"}
+var networkTraces = []string{"snmp", "snmp6", "ip6_flowlabel", "sockstat"}
 
 // traces returns what the maker's network says of its past, or nothing when it
 // cannot be read. Who enters a network that says the same as a new one finds

@@ -9,9 +9,8 @@ import (
 	"kintsugi/sandbox/namespace/launch"
 )
 
-// settle gives the box its name and bounds what its programs may ever do.
-func (p *plan) settle() {
-	p.bound()
+// name gives the box its name.
+func (p *plan) name() {
 	p.Note("naming the box")
 	p.Call(unix.SYS_SETHOSTNAME, "kintsugi", 8)
 }

@@ -79,7 +79,7 @@ func (p *plan) common(v *view, back uint32) {
 	p.attachAll(v.parts)
 	p.devices()
 	p.proc()
-	p.settle()
+	p.name()
 }
 
 // orderPlan is the rest of a warm box: what is not in all boxes, and the

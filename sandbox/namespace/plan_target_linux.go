@@ -104,9 +104,9 @@ func (p *plan) rlimit(resource int, value uint64) {
 	p.Call(unix.SYS_PRLIMIT64, 0, resource, binary.LittleEndian.AppendUint64(b, hard), 0)
 }
 
-// bound gives up every capability for all programs that are run later. Init
-// keeps its own, in the box's user name space, until the target has dropped
-// them.
+// bound gives up every capability for all programs that are run later. The
+// maker and each box's init keep their own, in the boxes' user name space, until
+// the target has dropped them.
 func (p *plan) bound() {
 	p.Note("bounding capabilities")
 	for c := 0; c <= unix.CAP_LAST_CAP; c++ {
