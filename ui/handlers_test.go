@@ -297,11 +297,15 @@ func TestOwnKeys(t *testing.T) {
 	if _, ok := m.dialog().(*palette); !ok {
 		t.Error("the user's key does nothing")
 	}
-	for _, keys := range []map[string][]string{{"nonsense": {"x"}}, {"palette": {}}} {
+	for _, keys := range []map[string][]string{{"nonsense": {"x"}}, {"palette": {}}, {"palette": {"tab"}}, {"palette": {"f2"}, "help": {"f2"}}} {
 		o.Keys = keys
 		if _, err := newModel(o.complete()); err == nil {
 			t.Errorf("%v is accepted", keys)
 		}
+	}
+	table, err := KeyTable(map[string][]string{"palette": {"tab"}, "next": {"ctrl+p"}})
+	if err != nil || len(table) != len(bindings()) || table[0].ID != "palette" || table[0].Keys[0] != "Tab" {
+		t.Errorf("two that change places: %+v, %v", table[:1], err)
 	}
 }
 

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -69,19 +70,38 @@ func (m *model) limitSplit() {
 	}
 }
 
-// rebind sets the user's own keys, by the names of KeyTable.
+// rebind sets the user's own keys, by the names of KeyTable. Two commands of
+// the same place cannot share a key.
 func rebind(bs []binding, keys map[string][]string) ([]binding, error) {
-	for id, ks := range keys {
+	for _, id := range slices.Sorted(maps.Keys(keys)) {
 		i := slices.IndexFunc(bs, func(b binding) bool { return b.id == id })
 		if i < 0 {
-			return nil, fmt.Errorf("keys: nothing is called %q; see the help for the names", id)
+			return nil, fmt.Errorf("keys: nothing is called %q; kintsugi keys lists the names", id)
 		}
-		if len(ks) == 0 {
+		if len(keys[id]) == 0 {
 			return nil, fmt.Errorf("keys: %q has no key", id)
 		}
-		bs[i].keys = ks
+		bs[i].keys = keys[id]
+	}
+	for id := range keys {
+		i := slices.IndexFunc(bs, func(b binding) bool { return b.id == id })
+		for _, k := range bs[i].keys {
+			if j := rival(bs, i, k); j >= 0 {
+				return nil, fmt.Errorf("keys: %q is %q already; give one of them another key", k, bs[j].id)
+			}
+		}
 	}
 	return bs, nil
+}
+
+// rival is another command of binding i's place that has key k, or -1.
+func rival(bs []binding, i int, k string) int {
+	for j, b := range bs {
+		if j != i && b.scope == bs[i].scope && slices.Contains(b.keys, k) {
+			return j
+		}
+	}
+	return -1
 }
 
 // KeyHelp is one thing that keys can do.
@@ -92,17 +112,21 @@ type KeyHelp struct {
 	Where string // "everywhere", "in a pane", "reasoning", "sandbox", "timeline", "changes"
 }
 
-// KeyTable is everything that keys can do, in the order of the help: for
-// cheat sheets and documentation.
-func KeyTable() []KeyHelp {
+// KeyTable is everything that keys can do, in the order of the help, with the
+// user's own keys.
+func KeyTable(own map[string][]string) ([]KeyHelp, error) {
+	all, err := rebind(bindings(), own)
+	if err != nil {
+		return nil, err
+	}
 	where := map[scope]string{everywhere: "everywhere", onPanes: "in a pane", onReason: "reasoning", onSandbox: "sandbox", onTimeline: "timeline", onReview: "changes"}
 	var out []KeyHelp
-	for _, b := range bindings() {
+	for _, b := range all {
 		h := KeyHelp{ID: b.id, Help: b.help, Where: where[b.scope]}
 		for _, k := range b.keys {
 			h.Keys = append(h.Keys, keyName(k))
 		}
 		out = append(out, h)
 	}
-	return out
+	return out, nil
 }

@@ -104,6 +104,6 @@ Without a command it opens the workbench.`,
 	})
 	root.AddCommand(newRun(), newAsk(), newModels(), newEnv(), newResume(), newRace(), newExplain(), newDiff(), newApply(), newRewind(),
 		newDoctor(), newSessions(), newPicture(), newReplay(), newSandbox(), newHeal())
-	root.AddCommand(newLock(), newCache())
+	root.AddCommand(newLock(), newCache(), newKeys())
 	return root
 }

@@ -29,7 +29,10 @@ func newReplay() *cobra.Command {
 			if err := o.checkTerminal(); err != nil {
 				return err
 			}
-			screen := o.screen(p)
+			screen, err := o.screen(p)
+			if err != nil {
+				return err
+			}
 			screen.History, screen.Replay, screen.Title = events, true, "Kintsugi "+sum.ID
 			screen.ThemeChanged = watchThemes(cmd.Context(), themesDir(p))
 			screen.File = recordedFiles(sum)

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/BurntSushi/toml"
-
 	"kintsugi/ui"
 )
 
@@ -18,7 +16,7 @@ const maxSaid = 500
 // screen is how the screen looks and what it remembers, from the flags and
 // the user's files in Kintsugi's configuration folder: themes/*.toml,
 // keys.toml (key name = ["ctrl+x", …]), screen.json and said.
-func (o workbenchOptions) screen(p places) ui.Options {
+func (o workbenchOptions) screen(p places) (ui.Options, error) {
 	said := filepath.Join(p.config, "said")
 	s := ui.Options{
 		Theme: o.theme, Themes: os.DirFS(themesDir(p)), Reduced: o.reduced, Present: o.present,
@@ -33,8 +31,9 @@ func (o workbenchOptions) screen(p places) ui.Options {
 			_ = os.WriteFile(settings, data, 0o600)
 		}
 	}
-	_, _ = toml.DecodeFile(filepath.Join(p.config, "keys.toml"), &s.Keys)
-	return s
+	var err error
+	s.Keys, err = ownKeys(p)
+	return s, err
 }
 
 // themesDir is the folder of the user's own themes.

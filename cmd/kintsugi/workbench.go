@@ -147,7 +147,10 @@ func (c *controller) show(o workbenchOptions, f *feed.Feed) error {
 	if err != nil {
 		return err
 	}
-	screen := o.screen(p)
+	screen, err := o.screen(p)
+	if err != nil {
+		return err
+	}
 	screen.ThemeChanged = watchThemes(c.ctx, themesDir(p))
 	screen.Events, screen.Intents = f.Out(), c
 	screen.File, screen.SaveDir, screen.Changes = c.artefact, saveDir(p), c.changes

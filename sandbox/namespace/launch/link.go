@@ -19,12 +19,9 @@ const (
 	opSize    = 64
 )
 
-// LastErrno and LastOp are absolute cells: the error number and the operation
-// of the last failure, as the interpreter writes them.
-const (
-	lastErrno = Base
-	lastOp    = Base + 4
-)
+// lastErrno is where the interpreter writes the error number of the last
+// failure, and the address of the operation after it.
+const lastErrno = Base
 
 // Block is a program linked to an address.
 type Block struct {
@@ -101,12 +98,9 @@ func (p *Program) target(l Label, i int) int {
 
 func opAddress(base uint32, i int) uint32 { return base + opsOffset + uint32(i*opSize) }
 
-// LastErrno is the cell with the error number of the last failed call.
+// LastErrno is the cell with the error number of the last failed call. After it
+// lies the call's address, which OpIndex turns into an index.
 func LastErrno() Cell { return lastErrno | absolute }
-
-// LastOp is the cell with the address of the last failed call; OpIndex turns
-// its value into an index.
-func LastOp() Cell { return lastOp | absolute }
 
 // At is the address a in the process, whatever block lies there.
 func At(a uint32) Addr { return Addr(a | absolute) }
