@@ -78,8 +78,21 @@ func dropOld(dir, keep string) {
 func sourceDir() string {
 	_, file, _, ok := runtime.Caller(0)
 	dir, found := strings.CutSuffix(filepath.ToSlash(file), "/sandbox/docker/keeperbuild.go")
-	if !ok || !found || !filepath.IsAbs(dir) || !exists(filepath.Join(dir, "sandbox", "docker", "keepermain", "main.go")) {
+	if !ok || !found || !filepath.IsAbs(dir) || !isSource(dir) {
 		return ""
 	}
 	return dir
+}
+
+// isSource says whether the keeper's source is in dir and nobody else could
+// have put it there: what a program was built from may be gone, and its place
+// another user's.
+func isSource(dir string) bool {
+	for _, name := range []string{".", "go.mod", "sandbox/docker/keepermain/main.go"} {
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || !trusted(info) {
+			return false
+		}
+	}
+	return true
 }

@@ -13,6 +13,54 @@ import (
 	"kintsugi/sandbox"
 )
 
+// TestSourceOfOthers: a keeper is not built from what somebody else may have
+// put where this program's source was.
+func TestSourceOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("folders have no owner to ask for here")
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "sandbox", "docker", "keepermain", "main.go")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, filepath.Join(dir, "go.mod")} {
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !isSource(dir) {
+		t.Fatal("our own source is not taken")
+	}
+	for _, path := range []string{dir, file} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, info.Mode().Perm()|0o002); err != nil {
+			t.Fatal(err)
+		}
+		if isSource(dir) {
+			t.Errorf("taken although everybody may write %s", path)
+		}
+		if err := os.Chmod(path, info.Mode().Perm()); err != nil {
+			t.Fatal(err)
+		}
+		if os.Geteuid() != 0 {
+			continue
+		}
+		if err := os.Chown(path, 54321, -1); err != nil {
+			t.Fatal(err)
+		}
+		if isSource(dir) {
+			t.Errorf("taken although %s is another user's", path)
+		}
+		if err := os.Chown(path, 0, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestKeeperFromSource: a program that needs this system's libraries, as a
 // plain go run makes one where there is a C compiler, has a keeper built.
 func TestKeeperFromSource(t *testing.T) {
