@@ -164,11 +164,7 @@ func (m mavenRun) single(ctx context.Context, p javaProject, l *Layer) error {
 	if err != nil {
 		return err
 	}
-	out, err := m.mvn(ctx, map[string]string{"pom.xml": text}, ".", copies, "-DincludeScope=runtime", "-DoutputDirectory="+mavenBase+"/lib")
-	if err == nil {
-		err = m.failed(out)
-	}
-	if err != nil {
+	if err := m.fetch(ctx, map[string]string{"pom.xml": text}, ".", copies, "-DincludeScope=runtime", "-DoutputDirectory="+mavenBase+"/lib"); err != nil {
 		return err
 	}
 	base := filepath.Join(m.b.tree, filepath.FromSlash(mavenBase))
@@ -265,7 +261,7 @@ func (m mavenRun) managed(ctx context.Context, p javaProject, own *pom.Project, 
 	}
 	files := maps.Clone(p.poms)
 	files[p.own()] = own.With(bare)
-	out, err := m.mvn(ctx, files, p.dir, "validate")
+	out, _, err := m.mvn(ctx, files, p.dir, "validate")
 	for _, lacking := range unmanaged.FindAllStringSubmatch(out, -1) {
 		for i := range bare {
 			if bare[i].Name() == lacking[1] {
@@ -340,11 +336,7 @@ func (m mavenRun) lifecycle(ctx context.Context, p javaProject, text string, goa
 			files[path.Join(path.Dir(name), mavenTest)] = "public class KintsugiStandInTest {}\n"
 		}
 	}
-	out, err := m.mvn(ctx, files, p.dir, append(append([]string{"-fn", "-Dsurefire.failIfNoSpecifiedTests=false"}, goals...), "package")...)
-	if err != nil {
-		return err
-	}
-	return m.failed(out)
+	return m.fetch(ctx, files, p.dir, append(append([]string{"-fn", "-Dsurefire.failIfNoSpecifiedTests=false"}, goals...), "package")...)
 }
 
 // help are the goals that make Maven fetch a plugin, at the versions that the
@@ -376,30 +368,38 @@ func (m mavenRun) extras(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		out, err := m.mvn(ctx, map[string]string{"pom.xml": text, mavenTest: "class KintsugiStandInTest {}\n"}, ".", "-fn", "test-compile")
-		if err == nil {
-			err = m.failed(out)
-		}
-		if err != nil {
+		if err := m.fetch(ctx, map[string]string{"pom.xml": text, mavenTest: "class KintsugiStandInTest {}\n"}, ".", "-fn", "test-compile"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// fetch has Maven fetch what goals need.
+func (m mavenRun) fetch(ctx context.Context, files map[string]string, dir string, goals ...string) error {
+	out, res, err := m.mvn(ctx, files, dir, goals...)
+	if err == nil {
+		err = m.failed(out)
+	}
+	if err == nil && res.ExitCode != 0 { // Maven itself came to nothing
+		err = fail("maven", out, res)
+	}
+	return err
+}
+
 // mvn runs Maven on project files that lie in a folder of their own.
-func (m mavenRun) mvn(ctx context.Context, files map[string]string, dir string, args ...string) (string, error) {
+func (m mavenRun) mvn(ctx context.Context, files map[string]string, dir string, args ...string) (out string, res sandbox.Result, err error) {
 	work, err := os.MkdirTemp(m.b.dir, "project-")
 	if err != nil {
-		return "", err
+		return "", res, err
 	}
 	defer os.RemoveAll(work)
 	base := filepath.Join(m.b.tree, filepath.FromSlash(mavenBase))
 	if err := writeFiles(work, files); err != nil {
-		return "", err
+		return "", res, err
 	}
 	if err := os.MkdirAll(filepath.Join(base, "repo"), 0o755); err != nil {
-		return "", err
+		return "", res, err
 	}
 	spec := sandbox.Spec{
 		Argv: []string{"mvn", "-B", "-Dstyle.color=never", "-Dmaven.repo.local=" + mavenBase + "/repo"}, Dir: path.Join(mavenWork, filepath.ToSlash(dir)), Layers: m.r.Layers,
@@ -412,14 +412,14 @@ func (m mavenRun) mvn(ctx context.Context, files map[string]string, dir string, 
 	r := m.r
 	r.Unpinned = r.Unpinned || slices.Contains(args, copies) // the goal's own packages are not kept
 	if err := m.in.connect(ctx, r, &spec, filepath.Join(m.b.dir, "gateway"), m.got); err != nil {
-		return "", err
+		return "", res, err
 	}
 	m.r.Progress("resolving " + strings.Join(m.r.Packages, ", "))
-	res, out, err := m.in.box(ctx, spec, mavenProgress(m.r))
+	res, out, err = m.in.box(ctx, spec, mavenProgress(m.r))
 	if err == nil && res.Limit != sandbox.LimitNone {
 		err = fail("maven", out, res)
 	}
-	return out, err
+	return out, res, err
 }
 
 // unfetched marks the lines in which Maven says that something could not be
