@@ -2,6 +2,10 @@ package heal
 
 import "strings"
 
+// nodePrefixed are parts of Node that are had by their name with node:
+// before it only, and whose bare name no well-known package has.
+var nodePrefixed = map[string]bool{"test": true, "test/reporters": true}
+
 // nodeModule decides what a missing Node module is. Only bare specifiers are
 // packages; a path or an alias never is.
 func (s *scan) nodeModule(m *match) string {
@@ -19,7 +23,10 @@ func (s *scan) nodeModule(m *match) string {
 		return "path"
 	}
 	m.vars["package"] = name
-	if s.rules.list("node-builtins").has(name) {
+	switch {
+	case nodePrefixed[spec]:
+		return "prefixed"
+	case s.rules.list("node-builtins").has(name):
 		return "builtin"
 	}
 	v := s.rules.Vouch("npm", name)
