@@ -2,12 +2,13 @@ package image
 
 import (
 	"encoding/json"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"kintsugi/sandbox/shelf"
 )
 
 // Kept is an unpacked image.
@@ -30,7 +31,7 @@ func (s *Store) List() ([]Kept, error) {
 		if err != nil || json.Unmarshal(data, &c) != nil || s.path(c.Digest) != filepath.Dir(file) {
 			continue // or it is half made, or half removed
 		}
-		k := Kept{Digest: c.Digest, Names: names[c.Digest], Bytes: sizeOf(filepath.Join(filepath.Dir(file), "tree"))}
+		k := Kept{Digest: c.Digest, Names: names[c.Digest], Bytes: shelf.Size(filepath.Join(filepath.Dir(file), "tree"))}
 		if info, err := os.Stat(file); err == nil {
 			k.Used = info.ModTime()
 		}
@@ -51,18 +52,4 @@ func (s *Store) names() map[string][]string {
 		}
 	}
 	return out
-}
-
-// sizeOf adds up the files of a tree; what cannot be read counts nothing.
-func sizeOf(tree string) int64 {
-	var n int64
-	_ = filepath.WalkDir(tree, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				n += info.Size()
-			}
-		}
-		return nil
-	})
-	return n
 }

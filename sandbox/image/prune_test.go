@@ -105,3 +105,49 @@ func TestUsed(t *testing.T) {
 		t.Errorf("left %q", left)
 	}
 }
+
+// TestImageCutShort: an image that a loss of power cut short is fetched anew;
+// it is measured once in a boot.
+func TestImageCutShort(t *testing.T) {
+	t.Parallel()
+	if shelf.BootID() == "" {
+		t.Skip("this system does not name its boots")
+	}
+	ref := push(t, serve(t), image(t, layer(t, file("a", "whole"))))
+	s := &Store{Dir: t.TempDir()}
+	get := func() Root {
+		t.Helper()
+		root, err := s.Get(context.Background(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root.Close()
+		return root
+	}
+	root := get()
+	path := filepath.Join(root.Tree, "a")
+	boot := filepath.Join(filepath.Dir(root.Tree), shelf.BootFile)
+	if err := os.Truncate(path, 1); err != nil {
+		t.Fatal(err)
+	}
+	get()
+	if text, err := os.ReadFile(path); err != nil || string(text) != "w" {
+		t.Errorf("measured twice in a boot: %q, %v", text, err)
+	}
+	if err := os.WriteFile(boot, []byte("another"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Offline = true
+	if root, err := s.Get(context.Background(), ref); err == nil {
+		root.Close()
+		t.Error("half an image was given")
+	}
+	s.Offline = false
+	get()
+	if text, err := os.ReadFile(path); err != nil || string(text) != "whole" {
+		t.Errorf("after it was fetched anew: %q, %v", text, err)
+	}
+	if said, err := os.ReadFile(boot); err != nil || string(said) != shelf.BootID() {
+		t.Errorf("the image says it is of boot %q, %v", said, err)
+	}
+}

@@ -48,6 +48,7 @@ const configFile = "config.json"
 type config struct {
 	Digest string
 	Env    []string
+	Size   int64 // of the tree's files, in bytes; 0: not known
 }
 
 // Get gives the image with a name: as it was found before, or from its
@@ -166,7 +167,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// have gives an image that is unpacked already.
+// have gives an image that is unpacked already. One that is no longer whole is
+// removed.
 func (s *Store) have(ref, digest string) (Root, bool) {
 	dir := s.path(digest)
 	if dir == "" {
@@ -177,7 +179,13 @@ func (s *Store) have(ref, digest string) (Root, bool) {
 		_ = f.Close()
 		return Root{}, false
 	}
-	return Root{Name: ref, Digest: digest, Tree: filepath.Join(dir, "tree"), Env: c.Env, held: f}, true
+	tree := filepath.Join(dir, "tree")
+	if !shelf.Whole(dir, tree, c.Size) {
+		_ = f.Close()
+		_, _ = shelf.Remove(filepath.Join(dir, configFile))
+		return Root{}, false
+	}
+	return Root{Name: ref, Digest: digest, Tree: tree, Env: c.Env, held: f}, true
 }
 
 // unpack makes the folder of an image beside its place, and moves it there
@@ -203,7 +211,8 @@ func (s *Store) unpack(ctx context.Context, ref, digest string, img v1.Image) (R
 	if err := s.layers(ctx, ref, img, file, tree); err != nil {
 		return Root{}, err
 	}
-	if err := writeJSON(filepath.Join(work, configFile), config{digest, file.Config.Env}); err != nil {
+	shelf.Finished(work)
+	if err := writeJSON(filepath.Join(work, configFile), config{digest, file.Config.Env, shelf.Size(tree)}); err != nil {
 		return Root{}, err
 	}
 	if err := os.Rename(work, place); err != nil {

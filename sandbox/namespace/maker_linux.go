@@ -22,8 +22,8 @@ type maker struct {
 	network sandbox.Network // of its boxes
 	// doubtful: nobody knows whether the last box left the network as new.
 	doubtful bool
-	users   *os.File        // the user name space, when owners must be mapped to it
-	back    uint32          // where an order goes on in the maker
+	users    *os.File // the user name space, when owners must be mapped to it
+	back     uint32   // where an order goes on in the maker
 }
 
 // The descriptors that a maker is given.

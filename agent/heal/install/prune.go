@@ -30,7 +30,7 @@ func (s Store) List() ([]Kept, error) {
 		if !ok {
 			continue
 		}
-		k := Kept{Layer: l, Bytes: treeSize(filepath.Join(s.Dir, e.Name()))}
+		k := Kept{Layer: l, Bytes: shelf.Size(filepath.Join(s.Dir, e.Name()))}
 		if info, err := os.Stat(filepath.Join(s.Dir, e.Name(), layerFile)); err == nil {
 			k.Used = info.ModTime()
 		}
@@ -38,20 +38,6 @@ func (s Store) List() ([]Kept, error) {
 	}
 	slices.SortFunc(out, func(a, b Kept) int { return b.Used.Compare(a.Used) })
 	return out, nil
-}
-
-// treeSize sums up the files below dir, in bytes.
-func treeSize(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil //nolint:nilerr // what is being removed counts no more
-		}
-		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
-			n += info.Size()
-		}
-		return nil
-	})
-	return n
 }
 
 // Remove deletes a layer unless a process uses it; it tells whether it did.

@@ -69,7 +69,7 @@ func (s Store) Find(key string) (Layer, bool) {
 		return Layer{}, false
 	}
 	l.Tree, l.Reused = filepath.Join(dir, "tree"), true
-	if !whole(dir, l) {
+	if !shelf.Whole(dir, l.Tree, l.Size) {
 		_, _ = s.Remove(key)
 		return Layer{}, false
 	}
@@ -100,12 +100,12 @@ func (s Store) begin() (*build, error) {
 // finish publishes the layer. Losing a race to another process is a success:
 // the same key means the same content.
 func (b *build) finish(l Layer) (Layer, error) {
-	l.Size = treeSize(b.tree)
+	l.Size = shelf.Size(b.tree)
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return Layer{}, err
 	}
-	_ = os.WriteFile(filepath.Join(b.dir, bootFile), []byte(bootID()), 0o600)
+	shelf.Finished(b.dir)
 	if err := os.WriteFile(filepath.Join(b.dir, layerFile), append(data, '\n'), 0o600); err != nil {
 		return Layer{}, fmt.Errorf("cannot write the layer: %w", err)
 	}
