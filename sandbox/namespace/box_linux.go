@@ -406,7 +406,7 @@ func (b *box) vanish() {
 	}
 	b.at("apart")
 	b.cradle.discard()
-	b.slots.renew(b.slot.maker)
+	b.slots.renew(b.slot)
 	b.slot.clear()
 	b.slots.put(b.slot)
 }

@@ -31,8 +31,11 @@
 //
 // The kernel: a hole in it is a hole in every box. Time, load, and the
 // machine's processor and memory figures can be seen. Locks on files that
-// several boxes see read-only can carry signals between them. Choose a micro-VM
-// for code that must be expected to attack the kernel.
+// several boxes see read-only, and what of them is in memory, can carry signals
+// between boxes. So can settings that outlast their sockets in a network that
+// serves a second box: the kernel tells of a multicast group a second after it
+// was joined, and keeps the key of TCP Fast Open. Choose a micro-VM for code that
+// must be expected to attack the kernel, or to conspire with another box.
 //
 // # How a box is born
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,8 +18,8 @@ import (
 var networkTraces = []string{"snmp", "snmp6", "ip6_flowlabel", "sockstat"}
 
 // traces returns what the maker's network says of its past, or nothing when it
-// cannot be read. Who enters a network that says the same as a new one finds
-// nothing of those who were there before.
+// cannot be read. Who enters a network that says the same as a new one finds no
+// socket, connection, address or packet of those who were there before.
 func (m *maker) traces() string {
 	all := make([]byte, 0, 16<<10)
 	for _, name := range networkTraces {
@@ -54,21 +55,21 @@ func appendFile(to []byte, path string) ([]byte, error) {
 	}
 }
 
-// renew gives a maker a new network if its last box did something in the one it
-// has. Making one is a fifth of the kernel's work for a box, and most programs
+// renew gives a slot's maker a new network if its last box did something in the
+// one it has. A maker that does not take one makes no more boxes. Making one is a fifth of the kernel's work for a box, and most programs
 // send nothing. What a new one looks like is learned when a slot is used for
 // the second time: a process that makes one box shall not wait for that.
-func (s *slots) renew(m *maker) {
-	fresh := s.fresh.Load()
-	if m.network != sandbox.NetworkNone || s.ending.Load() {
+func (s *slots) renew(used *slot) {
+	m, fresh := used.maker, s.fresh.Load()
+	if m.network != sandbox.NetworkNone {
 		return
 	}
-	if fresh == nil {
+	if fresh == nil || s.ending.Load() {
 		m.doubtful = true
 		return
 	}
-	if m.traces() != *fresh {
-		_ = m.takeNetwork() // a maker that is gone is seen when a box is asked of it
+	if m.traces() != *fresh && m.takeNetwork() != nil {
+		used.spent = true
 	}
 }
 
@@ -88,16 +89,25 @@ func (s *slots) learn(m *maker) error {
 	return nil
 }
 
+// networkTime is how long a maker may take for a new network.
+const networkTime = 10 * time.Second
+
 // takeNetwork has the maker leave its network for a new one.
 func (m *maker) takeNetwork() error {
 	p := newPlan(nil, sandbox.Limits{}, nil)
 	p.ownNetwork()
 	p.send(p.report(reportReady), 8)
 	p.Enter(m.back)
+	if err := m.control.ours.SetDeadline(time.Now().Add(networkTime)); err != nil {
+		return err
+	}
 	if _, err := sendOrder(m.control.ours, orderControl, p.end(), nil); err != nil {
 		return err
 	}
-	return (&cradle{status: m.control}).step()
+	if err := (&cradle{status: m.control}).step(); err != nil {
+		return err
+	}
+	return m.control.ours.SetDeadline(time.Time{})
 }
 
 // ownNetwork makes a network with a loopback interface and no other.
