@@ -23,7 +23,25 @@ func networkPlans() map[string]plan {
 		"host-sockets":    {setup: listenUnix},
 		"name-leak":       {setup: nameServers},
 		"kept-connection": {setup: serveInside, judge: connectionEnds},
+		"network-past":    {alone: true, whole: oneAfterAnother},
 	}
+}
+
+// oneAfterAnother runs the probe in some boxes, each after the end of the one
+// before.
+func oneAfterAnother(t *trial) probe.Verdict {
+	boxes := 6
+	if name := t.rt.Name(); name == "docker" || name == "podman" {
+		boxes = 2 // which take far longer
+	}
+	for range boxes {
+		t.out = newCapture()
+		t.spec.Stdout, t.spec.Stderr = t.out, t.out
+		if v := t.run(); v.Verdict != probe.Held {
+			return v
+		}
+	}
+	return probe.Heldf("%d boxes one after another found neither sockets nor traffic", boxes)
 }
 
 // listenTCP makes the host listen on all its addresses.

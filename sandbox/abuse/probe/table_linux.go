@@ -55,7 +55,7 @@ func kernel() map[string]Func {
 func network() map[string]Func {
 	return map[string]Func{
 		"no-network": noNetwork, "metadata": metadata, "host-services": hostServices, "host-sockets": hostSockets,
-		"name-leak": nameLeak, "gateway": askGateway,
+		"name-leak": nameLeak, "gateway": askGateway, "network-past": networkPast,
 	}
 }
 
