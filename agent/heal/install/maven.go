@@ -426,10 +426,14 @@ func (m mavenRun) mvn(ctx context.Context, files map[string]string, dir string, 
 // fetched, or that there is nothing to build.
 var unfetched = lazyregexp.New(`^\[(?:ERROR|FATAL)\] .*(?:could not be resolved|Could not resolve|Could not find artifact|Could not transfer|Non-resolvable|Non-parseable|Malformed POM|Unresolveable|No plugin found|Failed to read artifact descriptor|The build could not read|Child module)`)
 
+// colour is what Maven's terminal library writes at times even when it shall
+// write none, also in front of a line of another thread's.
+var colour = lazyregexp.New(`\x1b\[[0-9;]*m`)
+
 // failed gives the reason why packages could not be had: the gateway's words
 // where it refused something, Maven's otherwise.
 func (m mavenRun) failed(out string) error {
-	for _, line := range strings.Split(out, "\n") {
+	for _, line := range strings.Split(colour.ReplaceAllString(out, ""), "\n") {
 		if line = strings.TrimSpace(line); !unfetched.MatchString(line) {
 			continue
 		}

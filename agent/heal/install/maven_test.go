@@ -112,3 +112,22 @@ func TestMavenNames(t *testing.T) {
 		}
 	}
 }
+
+// TestMavenFailed: what Maven could not fetch is found also behind the colours
+// that it writes now and then, and a test that fails is no such thing.
+func TestMavenFailed(t *testing.T) {
+	t.Parallel()
+	m := mavenRun{got: &fetched{}}
+	for _, out := range []string{
+		"[INFO] BUILD FAILURE\n[ERROR] Failed to execute goal on project pots: Could not resolve dependencies for project pots:pots\n",
+		"[INFO] BUILD FAILURE\n\x1b[0m\x1b[0m[ERROR] Failed to execute goal on project pots: Could not resolve dependencies for project pots:pots\n\x1b[0m",
+	} {
+		var failed *Error
+		if err := m.failed(out); !errors.As(err, &failed) || !strings.HasPrefix(failed.Reason, "Failed to execute goal") {
+			t.Errorf("%q: %v", out, err)
+		}
+	}
+	if err := m.failed("[ERROR] Tests run: 1, Failures: 1\n[INFO] Build failures were ignored.\n"); err != nil {
+		t.Error(err)
+	}
+}
