@@ -37,8 +37,9 @@ func decide(t *testing.T, filter []byte, audit, nr uint32, args ...uint64) uint3
 	return uint32(out)
 }
 
-func TestFilterOverEveryCall(t *testing.T) {
-	t.Parallel()
+// here is the filter of this architecture, and its calls.
+func here(t *testing.T) ([]byte, *arch.Info) {
+	t.Helper()
 	filter, err := Program()
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,12 @@ func TestFilterOverEveryCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return filter, info
+}
+
+func TestFilterOverEveryCall(t *testing.T) {
+	t.Parallel()
+	filter, info := here(t)
 	const allow, kill, errno = 0x7fff0000, 0x80000000, 0x00050000
 	want := map[int]uint32{}
 	for nr := range info.SyscallNumbers {
@@ -93,14 +100,7 @@ func TestFilterOverEveryCall(t *testing.T) {
 
 func TestFilterOverArguments(t *testing.T) {
 	t.Parallel()
-	filter, err := Program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := arch.GetInfo("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	filter, info := here(t)
 	const allow, errno = uint32(0x7fff0000), uint32(0x00050000)
 	const perm, family = errno | uint32(unix.EPERM), errno | uint32(unix.EAFNOSUPPORT)
 	const high = 1 << 40 // the kernel looks at 32 bits of some arguments only

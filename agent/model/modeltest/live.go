@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -129,13 +128,4 @@ func (l *Live) Kill() {
 		l.t.Errorf("ending the Ollama server: %v", err)
 	}
 	l.cmd = nil
-}
-
-// Log is what the server said so far.
-func (l *Live) Log() string {
-	text, err := os.ReadFile(l.log.Name())
-	if err != nil {
-		l.t.Error(err)
-	}
-	return strings.ToValidUTF8(string(text), "?")
 }
