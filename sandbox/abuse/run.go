@@ -80,6 +80,9 @@ func Run(ctx context.Context, rt sandbox.Runtime, o Options) (Report, error) {
 		return Report{}, errors.New(rt.Name() + " cannot be used here: " + a.Reason)
 	}
 	r := &runner{rt: rt, opts: o, id: runID(), began: time.Now(), before: takeBaseline()}
+	if err := r.firstBox(ctx); err != nil {
+		return Report{}, fmt.Errorf("no box can be made: %w", err)
+	}
 	return r.all(ctx, cases)
 }
 

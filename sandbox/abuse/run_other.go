@@ -23,3 +23,5 @@ func runID() string { return "" }
 func (r *runner) try(context.Context, Case) (probe.Verdict, error) {
 	return probe.Verdict{}, errors.New("needs Linux")
 }
+
+func (r *runner) firstBox(context.Context) error { return errors.New("needs Linux") }

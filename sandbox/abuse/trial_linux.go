@@ -96,6 +96,22 @@ func (r *runner) try(ctx context.Context, c Case) (v probe.Verdict, err error) {
 	return worst(v, t.nothingLeft()), t.ctx.Err()
 }
 
+// firstBox makes a box that does nothing: where that fails nothing can be tried.
+func (r *runner) firstBox(ctx context.Context) error {
+	t := &trial{runner: r, ctx: ctx, plan: plan{probe: "nap"}, token: r.id + "-0-"}
+	defer t.cleanUp()
+	if err := t.arrange(); err != nil {
+		return err
+	}
+	t.spec.Argv = t.argv()
+	box, err := r.rt.Start(ctx, t.spec)
+	if err != nil {
+		return err
+	}
+	_, err = box.Wait()
+	return err
+}
+
 // arrange makes the project and the spec, then lets the plan change them.
 func (t *trial) arrange() error {
 	dir, err := os.MkdirTemp(t.opts.Scratch, "kintsugi-abuse-")

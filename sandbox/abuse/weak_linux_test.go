@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -177,4 +178,21 @@ func probed(c Case) bool {
 		}
 	}
 	return false
+}
+
+// boxless is a runtime that can be used, but not for these boxes.
+type boxless struct{ weak }
+
+func (boxless) Start(context.Context, sandbox.Spec) (sandbox.Box, error) {
+	return nil, errors.New("there is no such image")
+}
+
+// TestNothingIsTriedWithoutBoxes: where no box can be made that is said once.
+func TestNothingIsTriedWithoutBoxes(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	_, err := Run(t.Context(), boxless{}, Options{Done: func(Entry) { tried++ }})
+	if err == nil || !strings.Contains(err.Error(), "no box can be made: there is no such image") || tried != 0 {
+		t.Errorf("%d cases were tried: %v", tried, err)
+	}
 }
