@@ -81,7 +81,7 @@ func Run(ctx context.Context, rt sandbox.Runtime, o Options) (Report, error) {
 	}
 	r := &runner{rt: rt, opts: o, id: runID(), began: time.Now(), before: takeBaseline()}
 	if err := r.firstBox(ctx); err != nil {
-		return Report{}, fmt.Errorf("no box can be made: %w", err)
+		return Report{}, err
 	}
 	return r.all(ctx, cases)
 }

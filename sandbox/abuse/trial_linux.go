@@ -96,7 +96,8 @@ func (r *runner) try(ctx context.Context, c Case) (v probe.Verdict, err error) {
 	return worst(v, t.nothingLeft()), t.ctx.Err()
 }
 
-// firstBox makes a box that does nothing: where that fails nothing can be tried.
+// firstBox makes a box in which a probe does nothing: where that fails nothing
+// can be tried.
 func (r *runner) firstBox(ctx context.Context) error {
 	t := &trial{runner: r, ctx: ctx, plan: plan{probe: "nap"}, token: r.id + "-0-"}
 	defer t.cleanUp()
@@ -106,10 +107,15 @@ func (r *runner) firstBox(ctx context.Context) error {
 	t.spec.Argv = t.argv()
 	box, err := r.rt.Start(ctx, t.spec)
 	if err != nil {
+		return fmt.Errorf("no box can be made: %w", err)
+	}
+	if t.res, err = box.Wait(); err != nil {
 		return err
 	}
-	_, err = box.Wait()
-	return err
+	if _, said := t.out.verdict(); !said {
+		return fmt.Errorf("this program does not run in a box (%s: %s); a build without cgo runs in every image", t.ending(), strings.TrimSpace(t.out.text()))
+	}
+	return nil
 }
 
 // arrange makes the project and the spec, then lets the plan change them.
