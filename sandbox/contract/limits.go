@@ -22,7 +22,8 @@ func wall(t *trial) {
 }
 
 func memory(t *trial) {
-	spec := sh(`for i in 1 2 3 4 5 6; do sh -c 'x=$(head -c 20000000 /dev/zero | tr "\0" x); sleep 5' & all="$all $!"; done; for p in $all; do wait $p || exit; done`)
+	// The command at the end keeps the shells, which would become sleep otherwise.
+	spec := sh(`for i in 1 2 3 4 5 6; do sh -c 'x=$(head -c 20000000 /dev/zero | tr "\0" x); sleep 5; true' & all="$all $!"; done; for p in $all; do wait $p || exit; done`)
 	spec.Limits = sandbox.Limits{Memory: 64 << 20, Wall: 60 * time.Second}
 	o := t.run(spec)
 	if o.Limit != sandbox.LimitMemory || o.Mechanism == "" || o.Usage.Memory < 32<<20 {

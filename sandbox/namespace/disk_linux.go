@@ -14,7 +14,9 @@ import (
 const (
 	diskLook = 50 * time.Millisecond
 	// diskShare is how many times longer than it looks the watcher rests, so
-	// that a large tree costs a small part of one core.
+	// that a large tree costs a small part of one core. The shorter one of two
+	// looks counts: a moment in which the machine had no time for us is no
+	// reason to look away.
 	diskShare = 10
 )
 
@@ -89,7 +91,7 @@ func (d disk) full() bool {
 func (b *box) watchDisk(done <-chan struct{}) {
 	timer := time.NewTimer(diskLook)
 	defer timer.Stop()
-	for {
+	for before := time.Duration(0); ; {
 		select {
 		case <-done:
 			return
@@ -101,6 +103,8 @@ func (b *box) watchDisk(done <-chan struct{}) {
 			b.end()
 			return
 		}
-		timer.Reset(max(diskLook, diskShare*time.Since(began)))
+		took := time.Since(began)
+		timer.Reset(max(diskLook, diskShare*min(took, before)))
+		before = took
 	}
 }
