@@ -102,6 +102,9 @@ func (b *box) startCold(ctx context.Context, v *view) error {
 	if err := b.open(); err != nil {
 		return err
 	}
+	if v, err = b.host.view(&b.spec); err != nil { // the first try changed the old one
+		return err
+	}
 	return b.tryCold(ctx, v)
 }
 

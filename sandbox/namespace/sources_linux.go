@@ -90,7 +90,7 @@ func (s *sources) upper(p *part) error {
 }
 
 func commonParent(a, b string) string {
-	for a != "/" && a != b && !strings.HasPrefix(b, a+"/") {
+	for a != filepath.Dir(a) && a != b && !strings.HasPrefix(b, a+"/") {
 		a = filepath.Dir(a)
 	}
 	return a
