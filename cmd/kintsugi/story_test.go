@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -107,12 +108,12 @@ func storyModel(env *testscript.Env) error {
 	return os.Remove(filepath.Join(env.WorkDir, "replies.toml"))
 }
 
-// storyCondition (stories are read one after the other) answers [boxes] (a sandbox works here) and [pip], [npm],
+// storyCondition answers [boxes] (a sandbox works here) and [pip], [npm],
 // [apt] (the index of that manager can be reached), [nodes] (there are two
 // engines), [debian] (an image of Debian can be made), [nonet] (a command can be
 // run where there is no network at all).
 func storyCondition(t *testing.T) func(string) (bool, error) {
-	reach := map[string]bool{}
+	reach := &reach{known: map[string]bool{}}
 	return func(cond string) (bool, error) {
 		switch cond {
 		case "boxes":
@@ -168,12 +169,20 @@ func storyDebian(t *testing.T) bool {
 	return false
 }
 
+// reach is what stories, which run side by side, know of the indexes.
+type reach struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
 // storyReach asks once for each manager.
-func storyReach(t *testing.T, reach map[string]bool, manager string) bool {
-	if _, asked := reach[manager]; !asked {
-		reach[manager] = reachable(t, manager)
+func storyReach(t *testing.T, r *reach, manager string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, asked := r.known[manager]; !asked {
+		r.known[manager] = reachable(t, manager)
 	}
-	return reach[manager]
+	return r.known[manager]
 }
 
 // reachable asks an ecosystem's own client for its index and whether that
