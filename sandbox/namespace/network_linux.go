@@ -38,7 +38,8 @@ func (m *maker) traces() string {
 	return string(all[:at+len(line)])
 }
 
-// appendFile reads a file of /proc.
+// appendFile reads a file of /proc in as few calls as can be: it is done after
+// every box.
 func appendFile(to []byte, path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -56,9 +57,10 @@ func appendFile(to []byte, path string) ([]byte, error) {
 }
 
 // renew gives a slot's maker a new network if its last box did something in the
-// one it has. A maker that does not take one makes no more boxes. Making one is a fifth of the kernel's work for a box, and most programs
-// send nothing. What a new one looks like is learned when a slot is used for
-// the second time: a process that makes one box shall not wait for that.
+// one it has. Making one is a fifth of the kernel's work for a box, and most
+// programs send nothing. A maker that does not take one makes no more boxes.
+// What a new one looks like is learned when a slot is used for the second time:
+// a process that makes one box shall not wait for that.
 func (s *slots) renew(used *slot) {
 	m, fresh := used.maker, s.fresh.Load()
 	if m.network != sandbox.NetworkNone {
