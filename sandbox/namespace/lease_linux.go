@@ -147,13 +147,24 @@ func (r *Runtime) Reconcile(ctx context.Context) (sandbox.Reclaimed, error) {
 	return total, nil
 }
 
-// reclaim cleans a slot up unless a living workbench has it.
+const (
+	// settling is how long a dead workbench's box may take to end by itself, and
+	// whoever takes its slot to say so in the lease.
+	settling = 50 * time.Millisecond
+	// patience is how long what was killed may take to be gone.
+	patience = 2 * time.Second
+)
+
+// reclaim cleans a slot up unless a living workbench has it. Nothing is killed
+// before the slot was asked for: somebody else may have taken it meanwhile, and
+// makes boxes in a group of the same name.
 func (s *slots) reclaim(all leases, n int) (sandbox.Reclaimed, error) {
 	var got sandbox.Reclaimed
-	if all.read(n).orphaned() {
+	f, err := all.claimWithin(n, settling)
+	if f == nil && err == nil && all.read(n).orphaned() {
 		got.Processes = all.read(n).kill() + s.groups.kill(s.host.groupPrefix(n))
+		f, err = all.claimWithin(n, patience)
 	}
-	f, err := all.claimSoon(n)
 	if f == nil || err != nil {
 		return got, err
 	}
@@ -174,11 +185,10 @@ func (l leases) read(slot int) lease {
 // orphaned says whether the lease is of a workbench that is gone.
 func (l lease) orphaned() bool { return l.Owner != 0 && startTime(l.Owner) != l.Born }
 
-// claimSoon claims a slot; one whose workbench is gone, but whose box is just
+// claimWithin claims a slot; one whose workbench is gone, but whose box is just
 // ending, is waited for.
-func (l leases) claimSoon(slot int) (*os.File, error) {
-	const patience = 2 * time.Second
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+func (l leases) claimWithin(slot int, most time.Duration) (*os.File, error) {
+	for deadline := time.Now().Add(most); ; time.Sleep(time.Millisecond) {
 		f, err := l.claim(slot)
 		if f != nil || err != nil || !l.read(slot).orphaned() || time.Now().After(deadline) {
 			return f, err
