@@ -105,7 +105,7 @@ type mended struct {
 // Kintsugi's own failure, never the program's.
 func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
 	if p, ok := e.Runtime.(sandbox.Preparer); ok && e.Ahead {
-		defer p.Prepare()
+		defer p.Prepare(nil)
 	}
 	r, err := e.open(c)
 	if err != nil {

@@ -35,8 +35,11 @@ type Runtime interface {
 // Preparer is a Runtime that can begin to make a box before it is known what
 // runs in it, so that the next Start takes less time. Every box is used once.
 type Preparer interface {
-	// Prepare returns at once; what goes wrong is told by the next Start.
-	Prepare()
+	// Prepare returns at once; what goes wrong is told by the next Start. next,
+	// when not nil, is what that is likely to ask for, whatever its command,
+	// environment and streams will be: the more of it comes true, the sooner
+	// the program runs.
+	Prepare(next *Spec)
 }
 
 // Spreader is a Runtime that has several machines.

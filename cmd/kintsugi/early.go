@@ -26,7 +26,7 @@ func beginEarly(ctx context.Context, args []string) (_ context.Context, done fun
 		return ctx, func() {}
 	}
 	rt := newEmbedded()
-	rt.Prepare()
+	rt.Prepare(nil)
 	return context.WithValue(ctx, earlyKey{}, rt), func() { _ = rt.Close() }
 }
 

@@ -177,7 +177,9 @@ func benchmark(ctx context.Context, o bench.Options, image string, without []str
 			list = append(list, bench.Own(name, rt, benchSpec(dir)))
 			warm := namespace.New(namespace.Options{Warm: slices.Max(append(o.Concurrent, 1))})
 			defer warm.Close()
-			list = append(list, bench.Warmed("  made ready", warm, benchSpec(dir), warm.Warm))
+			spec := benchSpec(dir)
+			fill := func() error { return warm.Warm(&spec) }
+			list = append(list, bench.Warmed("  made ready", warm, spec, fill))
 			continue
 		}
 		e := engineBench{name: rt.Name(), image: image, spec: benchSpec(dir), most: slices.Max(append(o.Concurrent, 1))}

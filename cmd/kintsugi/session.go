@@ -102,7 +102,7 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 		return nil, err
 	}
 	if p, ok := runtime.(sandbox.Preparer); ok && !begunEarly(ctx) {
-		p.Prepare()
+		p.Prepare(nil)
 	}
 	places, err := findPlaces()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"kintsugi/sandbox"
 	"kintsugi/sandbox/docker/keeper"
 	"kintsugi/sandbox/namespace"
 )
@@ -36,8 +37,29 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestMatrix runs the whole table as the user that runs the tests.
+// TestMatrix runs the whole table as the user that runs the tests: in boxes
+// made from nothing, and in boxes that waited for their command.
 func TestMatrix(t *testing.T) {
+	t.Parallel()
+	t.Run("new", func(t *testing.T) {
+		matrix(t, 0, func(rt *namespace.Runtime) sandbox.Runtime { return rt })
+	})
+	t.Run("made ready", func(t *testing.T) {
+		matrix(t, 1, func(rt *namespace.Runtime) sandbox.Runtime { return expecting{rt} })
+	})
+}
+
+// expecting is a runtime that is told each spec beforehand.
+type expecting struct{ *namespace.Runtime }
+
+func (r expecting) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, error) {
+	if err := r.Warm(&spec); err != nil {
+		return nil, err
+	}
+	return r.Runtime.Start(ctx, spec)
+}
+
+func matrix(t *testing.T, warm int, wrap func(*namespace.Runtime) sandbox.Runtime) {
 	t.Parallel()
 	home := t.TempDir()
 	for _, file := range []string{".ssh/id_ed25519", ".aws/credentials", ".netrc", ".bash_history",
@@ -55,12 +77,13 @@ func TestMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	environ := append(os.Environ(), "HOME="+home)
-	rt := namespace.New(namespace.Options{Environ: environ, Home: home})
+	rt := namespace.New(namespace.Options{Environ: environ, Home: home, Warm: warm})
+	defer rt.Close()
 	o := Options{Exe: exe, Home: home, Victim: []string{exe, "__victim"}, Only: only(t),
 		State: []string{filepath.Join(home, ".local/state/kintsugi")}}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	report, err := Run(ctx, rt, o)
+	report, err := Run(ctx, wrap(rt), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func (n *Nodes) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, erro
 }
 
 // Prepare has a box made ready there.
-func (n *Nodes) Prepare() { n.home.Prepare() }
+func (n *Nodes) Prepare(next *sandbox.Spec) { n.home.Prepare(next) }
 
 // Root names the image that boxes see, which is the same on all engines.
 func (n *Nodes) Root() string {
@@ -248,11 +248,11 @@ func (s *seat) Reconcile(ctx context.Context) (sandbox.Reclaimed, error) {
 	return s.nodes.Reconcile(ctx)
 }
 
-func (s *seat) Prepare() {
+func (s *seat) Prepare(next *sandbox.Spec) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.at != nil {
-		s.at.Prepare()
+		s.at.Prepare(next)
 	}
 }
 

@@ -3,6 +3,8 @@ package docker
 import (
 	"context"
 	"sync"
+
+	"kintsugi/sandbox"
 )
 
 // pool keeps containers ready, each for one use. It holds only what was asked
@@ -53,7 +55,7 @@ func (p *pool) take(s shape) *vessel {
 
 // Prepare has containers made ready, in the background, for boxes of the kind
 // that was used last.
-func (r *Runtime) Prepare() { r.pool.refill() }
+func (r *Runtime) Prepare(*sandbox.Spec) { r.pool.refill() }
 
 // Warm does what Prepare does and returns when it is done.
 func (r *Runtime) Warm() error {

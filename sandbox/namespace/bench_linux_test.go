@@ -27,7 +27,7 @@ func BenchmarkTrue(b *testing.B) {
 			defer warm.Close()
 			contenders := []contender{
 				{name: "cold", run: inBox(b, cold, project)},
-				{name: "warm", run: inBox(b, warm, project), before: func() { warm.Warm() }},
+				{name: "warm", run: inBox(b, warm, project), before: func() { warm.Warm(nil) }},
 				{name: "bwrap", run: inBubblewrap(b)},
 			}
 			compare(b, contenders, at)

@@ -61,19 +61,14 @@ func (b *box) at(point string) {
 // ID names the box: its slot and its init's process id.
 func (b *box) ID() string { return b.id }
 
-// start brings the program to run, in a warm box if there is one.
+// start brings the program to run, in a box that was made ready if there is one.
 func (b *box) start(ctx context.Context) error {
-	v, err := b.host.view(&b.spec)
-	if err != nil {
-		return err
-	}
-	b.works, b.disk = v.works(), newDisk(&b.spec, b.limits)
 	if err := b.open(); err != nil {
 		return err
 	}
-	warm, err := b.startWarm(ctx, v)
-	if !warm {
-		err = b.startCold(ctx, v)
+	fitted, err := b.startFitted(ctx)
+	if !fitted && err == nil {
+		err = b.startOther(ctx)
 	}
 	if err != nil {
 		return err
@@ -83,6 +78,20 @@ func (b *box) start(ctx context.Context) error {
 	b.at("start")
 	b.run(ctx)
 	return nil
+}
+
+// startOther starts the program in a box that is for any, or in a new one.
+func (b *box) startOther(ctx context.Context) error {
+	v, err := b.host.view(&b.spec)
+	if err != nil {
+		return err
+	}
+	b.works, b.disk = v.works(), newDisk(&b.spec, b.limits)
+	warm, err := b.startWarm(ctx, v)
+	if !warm {
+		err = b.startCold(ctx, v)
+	}
+	return err
 }
 
 // startCold makes the box from nothing. Its maker may have been killed without
@@ -160,17 +169,7 @@ func (b *box) awaited() awaiting {
 }
 
 // lease is what somebody needs to clean up after us.
-func (b *box) lease() lease {
-	l := b.host.lease(b.pid)
-	for _, w := range b.works {
-		if w.own {
-			l.Own = append(l.Own, w.path)
-		} else {
-			l.Works = append(l.Works, w.path)
-		}
-	}
-	return l
-}
+func (b *box) lease() lease { return b.host.lease(b.pid).with(b.works) }
 
 // open makes the streams. A stream that nobody reads or writes is /dev/null.
 func (b *box) open() (err error) {

@@ -34,7 +34,10 @@ func TestContractOfAnImage(t *testing.T) {
 			return New(Options{StateDir: state, Root: root, RootName: "busybox"}), nil
 		},
 		"warm": func(state string) (sandbox.Runtime, error) {
-			return ready{New(Options{StateDir: state, Root: root, RootName: "busybox", Warm: 1})}, nil
+			return ready{Runtime: New(Options{StateDir: state, Root: root, RootName: "busybox", Warm: 1})}, nil
+		},
+		"fitted": func(state string) (sandbox.Runtime, error) {
+			return ready{New(Options{StateDir: state, Root: root, RootName: "busybox", Warm: 1}), true}, nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +47,7 @@ func TestContractOfAnImage(t *testing.T) {
 	o := newRuntime(t).options
 	o.Root, o.RootName, o.Warm = root, "busybox", 1
 	rt := open(t, o)
-	if err := rt.Warm(); err != nil {
+	if err := rt.Warm(nil); err != nil {
 		t.Fatal(err)
 	}
 	init := nextWarm(rt)
@@ -55,18 +58,27 @@ func TestContractOfAnImage(t *testing.T) {
 }
 
 // ready is a runtime whose boxes are all made ready before they are asked for.
-type ready struct{ *Runtime }
+type ready struct {
+	*Runtime
+	told bool // what is asked for
+}
 
 func (r ready) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, error) {
-	if err := r.Warm(); err != nil {
-		return nil, err
+	var next *sandbox.Spec
+	if r.told {
+		next = &spec
 	}
+	_ = r.Warm(next) // a spec that makes no sense is Start's to refuse
 	return r.Runtime.Start(ctx, spec)
 }
 
 // TestContractOfWarmBoxes runs the suite in boxes that were made ready.
 func TestContractOfWarmBoxes(t *testing.T) {
-	contract.Run(t, contract.Subject{Patience: time.Second, Open: func(state string) (sandbox.Runtime, error) {
-		return ready{New(Options{StateDir: state, Warm: 1})}, nil
-	}})
+	for name, told := range map[string]bool{"for any program": false, "fitted": true} {
+		t.Run(name, func(t *testing.T) {
+			contract.Run(t, contract.Subject{Patience: time.Second, Open: func(state string) (sandbox.Runtime, error) {
+				return ready{New(Options{StateDir: state, Warm: 1}), told}, nil
+			}})
+		})
+	}
 }

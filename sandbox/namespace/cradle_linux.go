@@ -24,6 +24,9 @@ type cradle struct {
 	mu    sync.Mutex
 	pidfd int
 
+	fit  *fitting  // what it was made ready for; nil: for one box
+	held []workDir // scratch directories that are mounted in it already
+
 	early []reported // reports that came before anybody asked for them
 
 	// program is what init runs, linked to base.

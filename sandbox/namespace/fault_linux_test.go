@@ -22,22 +22,23 @@ import (
 var victims = []string{"workbench", "maker", "init", "program"}
 
 const (
-	faultRounds = 4 // workbenches per victim and point...
-	faultBoxes  = 4 // ...and the boxes of each that survives
+	faultRounds = 6 // workbenches per victim and point, two of each kind...
+	faultBoxes  = 3 // ...and the boxes of each that survives
 )
 
 // faulty is a workbench that runs boxes, in one of which, at a point, somebody
-// is killed: "point victim warm which". Whatever happened, the boxes after it
+// is killed: "point victim kind which". Boxes of kind 1 are made ready, those of
+// kind 2 for just what will be asked for. Whatever happened, the boxes after it
 // must be right.
 func faulty(fault string) {
 	var point, victim string
-	var warm, which int
-	if _, err := fmt.Sscan(fault, &point, &victim, &warm, &which); err != nil {
+	var kind, which int
+	if _, err := fmt.Sscan(fault, &point, &victim, &kind, &which); err != nil {
 		panic(err)
 	}
 	var mu sync.Mutex
 	var seen []sandbox.Box
-	r := New(Options{StateDir: os.Getenv("STATE"), Warm: warm, fault: func(at string, b sandbox.Box) {
+	r := New(Options{StateDir: os.Getenv("STATE"), Warm: min(kind, 1), fault: func(at string, b sandbox.Box) {
 		mu.Lock()
 		defer mu.Unlock()
 		if !slices.Contains(seen, b) {
@@ -48,10 +49,14 @@ func faulty(fault string) {
 		}
 	}})
 	for number := range faultBoxes {
-		if warm > 0 {
-			_ = r.Warm()
+		spec := sandbox.Spec{Argv: []string{"sh", "-c", "echo whole"}, Env: sandbox.BaseEnv(os.Environ())}
+		switch kind {
+		case 1:
+			_ = r.Warm(nil)
+		case 2:
+			_ = r.Warm(&spec)
 		}
-		err := oneRight(r)
+		err := oneRight(r, spec)
 		if err != nil && number != which {
 			fmt.Printf("box %d after %q: %v\n", number, fault, err)
 			os.Exit(1)
@@ -79,11 +84,12 @@ func strike(victim string, b *box) {
 	}
 }
 
-func oneRight(r *Runtime) error {
+func oneRight(r *Runtime, spec sandbox.Spec) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	var out strings.Builder
-	b, err := r.Start(ctx, sandbox.Spec{Argv: []string{"sh", "-c", "echo whole"}, Env: sandbox.BaseEnv(os.Environ()), Stdout: &out})
+	spec.Stdout = &out
+	b, err := r.Start(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -104,11 +110,12 @@ func TestKilledAtEachPoint(t *testing.T) {
 	for _, point := range faultPoints {
 		for _, victim := range victims {
 			for round := range faultRounds {
-				fault := fmt.Sprintf("%s %s %d %d", point, victim, round%2, round%faultBoxes)
+				which := round / 2
+				fault := fmt.Sprintf("%s %s %d %d", point, victim, round%3, which)
 				n++
-				boxes += round%faultBoxes + 1 // at least
+				boxes += which + 1 // at least
 				if survives(t, state, fault) {
-					boxes += faultBoxes - round%faultBoxes - 1
+					boxes += faultBoxes - which - 1
 				} else {
 					died++
 				}

@@ -32,6 +32,18 @@ type lease struct {
 	Own   []string `json:"own,omitempty"`
 }
 
+// with is the lease of a box that has scratch directories.
+func (l lease) with(works []workDir) lease {
+	for _, w := range works {
+		if w.own {
+			l.Own = append(l.Own, w.path)
+		} else {
+			l.Works = append(l.Works, w.path)
+		}
+	}
+	return l
+}
+
 // leases are the directory of all slots' files.
 type leases struct{ dir string }
 

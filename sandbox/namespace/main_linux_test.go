@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -68,7 +69,8 @@ func TestAgainAsOrdinaryUser(t *testing.T) {
 	}
 	cmd := exec.Command(binary, "-test.v", "-test.timeout=5m")
 	cmd.Dir = home
-	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + home}
+	cmd.Env = []string{"HOME=" + home, "TMPDIR=" + home, "PATH=/usr/local/bin:/usr/bin:/bin", "XDG_RUNTIME_DIR=" + home,
+		"GORACE=" + os.Getenv("GORACE")}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -130,7 +132,16 @@ func eachKind(t *testing.T, test func(t *testing.T, r *Runtime)) {
 		t.Parallel()
 		test(t, warmRuntime(t, 2))
 	})
+	t.Run("fitted", func(t *testing.T) {
+		t.Parallel()
+		r := warmRuntime(t, 1)
+		expecting.Store(r, true)
+		test(t, r)
+	})
 }
+
+// expecting are the runtimes that are told each spec beforehand.
+var expecting sync.Map
 
 // warmRuntime has a full pool.
 func warmRuntime(t testing.TB, size int) *Runtime {
@@ -138,7 +149,7 @@ func warmRuntime(t testing.TB, size int) *Runtime {
 	o := newRuntime(t).options
 	o.Warm = size
 	r := open(t, o)
-	if err := r.Warm(); err != nil {
+	if err := r.Warm(nil); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -167,6 +178,11 @@ func start(t testing.TB, r *Runtime, spec sandbox.Spec) sandbox.Box {
 	spec.Env = append(sandbox.BaseEnv(os.Environ()), spec.Env...)
 	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	t.Cleanup(cancel)
+	if _, ok := expecting.Load(r); ok {
+		if err := r.Warm(&spec); err != nil {
+			t.Fatal(err)
+		}
+	}
 	b, err := r.Start(ctx, spec)
 	if err != nil {
 		t.Fatal(err)

@@ -91,15 +91,40 @@ func (p *plan) supervise(spec *sandbox.Spec, parts []part) {
 	p.JumpIf(pid, -1, 0, target)
 	p.Note("supervising")
 	p.OnFail(launch.Next)
-	for fd := fdIn; fd <= fdErr; fd++ {
-		p.Call(unix.SYS_CLOSE, fd)
-	}
-	started := p.report(reportStarted)
-	p.send(started, 8)
+	p.closeStreams()
+	p.send(p.report(reportStarted), 8)
 	p.watch(polled, pid)
 	p.OnFail(launch.Failed)
 	p.Bind(target)
 	p.target(spec, parts, launch.Cell(polled+8))
+}
+
+// expect starts a process that waits for its program with all walls but the
+// clock up, and stays like supervise.
+func (p *plan) expect(spec *sandbox.Spec, parts []part) {
+	polled := p.polled()
+	p.Call(unix.SYS_DUP3, launch.Cell(polled+8), fdClock, unix.O_CLOEXEC)
+	p.Note("starting the process that waits for a program")
+	target := p.Label()
+	pid := p.Call(unix.SYS_CLONE, int(unix.SIGCHLD), 0, 0, 0, 0)
+	p.JumpIf(pid, -1, 0, target)
+	p.Note("supervising")
+	p.OnFail(launch.Next)
+	p.closeStreams()
+	p.watch(polled, pid)
+	p.OnFail(launch.Failed)
+	p.Bind(target)
+	p.confine(spec.Dir, parts)
+	p.mapOrders(warmControl)
+	p.walls()
+	p.send(p.report(reportReady), 8)
+	p.receive(warmControl)
+}
+
+func (p *plan) closeStreams() {
+	for fd := fdIn; fd <= fdErr; fd++ {
+		p.Call(unix.SYS_CLOSE, fd)
+	}
 }
 
 // happened selects the events of a polled descriptor: the upper half of the

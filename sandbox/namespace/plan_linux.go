@@ -33,7 +33,8 @@ const (
 // user's program.
 //
 // A cold box is one order. A warm box has run what is the same for all boxes
-// beforehand, and then waits for a second order.
+// beforehand, and then waits for a second order; a fitted one has run everything
+// that does not depend on the command.
 type plan struct {
 	*launch.Program
 	host   *host
@@ -88,11 +89,7 @@ func orderPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, parts, all []
 	p := newPlan(h, limits, s.group)
 	p.handle = func(n int) launch.Cell { return arrived(warmControl, fdErr+n) }
 	p.layers = 'm'
-	p.Note("taking the streams")
-	for fd := fdIn; fd <= fdErr; fd++ {
-		p.Call(unix.SYS_DUP3, arrived(warmControl, fd), fd, 0)
-		p.Call(unix.SYS_CLOSE, arrived(warmControl, fd))
-	}
+	p.takeStreams()
 	if limits.Disk != sandbox.DefaultLimits.Disk || limits.Inodes != sandbox.DefaultLimits.Inodes {
 		p.Note("limiting the disk")
 		p.Call(unix.SYS_MOUNT, 0, ".", 0, unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV, "mode=755"+p.sizes())
@@ -100,6 +97,34 @@ func orderPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, parts, all []
 	p.attachAll(parts)
 	p.finish(spec, all)
 	return p.end()
+}
+
+// fittedPlan is a box up to the point where its command must be known.
+func fittedPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, v *view, s *slot) *launch.Program {
+	p := newPlan(h, limits, s.group)
+	p.common(v, s.maker.back)
+	p.enter()
+	p.expect(spec, v.parts)
+	return p.end()
+}
+
+// commandPlan is the rest of a fitted box.
+func commandPlan(h *host, spec *sandbox.Spec, limits sandbox.Limits, s *slot) *launch.Program {
+	p := newPlan(h, limits, s.group)
+	p.takeStreams()
+	p.startClock(fdClock)
+	p.send(p.report(reportStarted), 8)
+	p.exec(spec)
+	return p.end()
+}
+
+// takeStreams gives a warm box the streams that came with its second order.
+func (p *plan) takeStreams() {
+	p.Note("taking the streams")
+	for fd := fdIn; fd <= fdErr; fd++ {
+		p.Call(unix.SYS_DUP3, arrived(warmControl, fd), fd, 0)
+		p.Call(unix.SYS_CLOSE, arrived(warmControl, fd))
+	}
 }
 
 // end adds the failure handler.

@@ -13,6 +13,8 @@ const (
 	// firstTree is the number of the first directory that is opened under a
 	// number of its own; the option strings of overlays name them.
 	firstTree = 256
+	// fdClock is the wall clock of a box that waits for its program.
+	fdClock = firstTree - 1
 	// attrSize is the size of struct mount_attr, in bytes.
 	attrSize = 32
 )

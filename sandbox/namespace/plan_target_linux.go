@@ -21,22 +21,28 @@ const (
 // target turns the process into the user's program. It shares init's memory
 // until then, and init waits.
 func (p *plan) target(spec *sandbox.Spec, parts []part, clock launch.Cell) {
+	p.confine(spec.Dir, parts)
+	p.startClock(clock)
+	p.walls()
+	p.exec(spec)
+}
+
+// confine goes to the working directory and gives up what the program may not
+// have. The system call filter is not up yet.
+func (p *plan) confine(dir string, parts []part) {
 	p.Note("leaving init's session")
 	p.Try(unix.SYS_SETSID)
 	p.Call(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, signalSet(), 0, 8)
 	p.Call(unix.SYS_UMASK, 0o022)
-	p.Note("going to %s", spec.Dir)
-	if spec.Dir != "" {
-		p.Call(unix.SYS_CHDIR, spec.Dir)
+	p.Note("going to %s", dir)
+	if dir != "" {
+		p.Call(unix.SYS_CHDIR, dir)
 	}
 	p.rlimits()
 	p.drop()
 	p.landlock(parts)
 	p.Note("closing descriptors")
 	p.Call(unix.SYS_CLOSE_RANGE, 3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	p.startClock(clock)
-	p.walls()
-	p.exec(spec)
 }
 
 // noCore is a size of core files that none fits into. Unlike 0, it also keeps
@@ -126,7 +132,7 @@ func (p *plan) drop() {
 }
 
 // startClock starts the wall clock.
-func (p *plan) startClock(clock launch.Cell) {
+func (p *plan) startClock(clock any) {
 	if p.limits.Wall <= 0 {
 		return
 	}

@@ -17,8 +17,8 @@ func nextWarm(r *Runtime) int {
 	p := r.open.Load().pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if n := len(p.ready); n > 0 {
-		return p.ready[n-1].pid
+	if len(p.ready) > 0 {
+		return p.ready[0].pid
 	}
 	return 0
 }
@@ -28,7 +28,7 @@ func TestWarmBoxesAreUsedOnce(t *testing.T) {
 	r := warmRuntime(t, 3)
 	seen := map[int]bool{}
 	for range 6 {
-		if err := r.Warm(); err != nil {
+		if err := r.Warm(nil); err != nil {
 			t.Fatal(err)
 		}
 		init := nextWarm(r)
@@ -157,7 +157,7 @@ func TestWhatNoWarmBoxCanBecome(t *testing.T) {
 	if out.out != "100000\n" {
 		t.Fatalf("got %+v", out)
 	}
-	if err := r.Warm(); err != nil {
+	if err := r.Warm(nil); err != nil {
 		t.Fatal(err)
 	}
 	init := nextWarm(r)
@@ -183,7 +183,7 @@ func TestStartTakesTheBoxThatIsBeingMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.pool.prepare()
+	s.pool.prepare(nil)
 	run(t, r, sandbox.Spec{Argv: []string{"true"}})
 	if made := s.next; made != 1 {
 		t.Errorf("%d slots were opened for one box", made)

@@ -129,22 +129,26 @@ func (r *Runtime) require(spec *sandbox.Spec) error {
 
 // Prepare has the pool filled in the background. What goes wrong is told by the
 // next Start.
-func (r *Runtime) Prepare() {
+func (r *Runtime) Prepare(next *sandbox.Spec) {
+	if s := r.open.Load(); s != nil {
+		s.pool.prepare(s.host.fitting(next))
+		return
+	}
 	go func() {
 		if s, err := r.slots(); err == nil {
-			s.pool.prepare()
+			s.pool.prepare(s.host.fitting(next))
 		}
 	}()
 }
 
-// Warm fills the pool of boxes that are kept ready and returns when it is
-// full.
-func (r *Runtime) Warm() error {
+// Warm fills the pool of boxes that are kept ready for what is expected next,
+// like Prepare, and returns when it is full.
+func (r *Runtime) Warm(next *sandbox.Spec) error {
 	s, err := r.slots()
 	if err != nil {
 		return err
 	}
-	return s.pool.wait()
+	return s.pool.wait(s.host.fitting(next))
 }
 
 // Close gives up what the runtime keeps between boxes. Boxes that still run

@@ -37,10 +37,10 @@ func (*Runtime) Start(context.Context, sandbox.Spec) (sandbox.Box, error) {
 }
 
 // Prepare has nothing to do.
-func (*Runtime) Prepare() {}
+func (*Runtime) Prepare(*sandbox.Spec) {}
 
 // Warm always fails.
-func (*Runtime) Warm() error { return errors.New(reason + "; " + remedy) }
+func (*Runtime) Warm(*sandbox.Spec) error { return errors.New(reason + "; " + remedy) }
 
 // Close has nothing to do.
 func (*Runtime) Close() error { return nil }
