@@ -305,13 +305,14 @@ func (b *box) reports(result *sandbox.Result) (ended bool, usage unix.Rusage) {
 		if err != nil {
 			return ended, b.bury()
 		}
-		switch m.kind {
-		case reportEmpty:
-			_, _ = binary.Decode(m.rest, binary.NativeEndian, &usage)
-			return ended, usage
-		case reportEnded:
+		if m.kind == reportEnded || m.kind == reportAlone {
 			ended = true
 			exitOf(syscall.WaitStatus(m.value), result)
+		}
+		switch m.kind {
+		case reportEmpty, reportAlone:
+			_, _ = binary.Decode(m.rest, binary.NativeEndian, &usage)
+			return ended, usage
 		case reportOverdue:
 			result.Limit, result.Mechanism = sandbox.LimitWall, "timer of the box's process 1"
 		}

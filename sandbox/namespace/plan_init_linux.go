@@ -181,11 +181,12 @@ func (p *plan) watch(polled launch.Addr, main launch.Cell) {
 	p.JumpIfSame(child, main, mine)
 	p.Jump(reaping)
 	p.Bind(mine)
+	p.Note("ending the box")
+	reap, empty, alone := p.Label(), p.Label(), p.Label()
+	p.CallOr(alone, unix.SYS_KILL, -1, int(unix.SIGKILL))
 	p.send(ended, 8+rusageSize)
 	p.Bind(dead)
-	p.Note("ending the box")
 	p.Call(unix.SYS_KILL, -1, int(unix.SIGKILL))
-	reap, empty := p.Label(), p.Label()
 	p.Bind(reap) // what is waited for counts in our account of processor time
 	p.CallOr(empty, unix.SYS_WAIT4, -1, 0, 0, 0)
 	p.Jump(reap)
@@ -193,5 +194,10 @@ func (p *plan) watch(polled launch.Addr, main launch.Cell) {
 	last := p.report(reportEmpty)
 	p.Call(unix.SYS_GETRUSAGE, unix.RUSAGE_CHILDREN, last.at+8)
 	p.send(last, 8+rusageSize)
+	p.Call(unix.SYS_EXIT_GROUP, 0)
+	p.Bind(alone) // the usual end is told in one report
+	p.Set(launch.Cell(ended.at), reportAlone)
+	p.Call(unix.SYS_GETRUSAGE, unix.RUSAGE_CHILDREN, ended.at+8)
+	p.send(ended, 8+rusageSize)
 	p.Call(unix.SYS_EXIT_GROUP, 0)
 }

@@ -26,6 +26,7 @@ const (
 	reportOverdue = 6 // the wall clock ran out
 	reportReady   = 7 // the box waits for its order
 	reportEmpty   = 8 // no process but init is left; then: 0, resource usage of all
+	reportAlone   = 9 // both at once; then: wait status, resource usage of all
 )
 
 // plan is a box as a program. It begins in a maker, which clones the box's
