@@ -45,7 +45,7 @@ func (a *attempt) end(final bool) error {
 
 // attempt runs the call once in a fresh box on the current checkpoint.
 func (e *Engine) attempt(ctx context.Context, r *run, n int) (*attempt, error) {
-	draft, err := e.Workspace.Begin()
+	draft, err := e.begin()
 	if err != nil {
 		return nil, fmt.Errorf("cannot prepare the workspace: %w", err)
 	}
@@ -66,7 +66,6 @@ func (e *Engine) execute(ctx context.Context, r *run, a *attempt) error {
 		return err
 	}
 	spec := e.spec(r.argv, a.draft)
-	spec.Mounts = append(spec.Mounts, r.mounts...)
 	stdin := io.ReadCloser(nil)
 	if r.stdin != nil {
 		stdin = r.stdin.reader()
@@ -95,7 +94,7 @@ func (e *Engine) execute(ctx context.Context, r *run, a *attempt) error {
 func (e *Engine) spec(argv []string, draft Draft) sandbox.Spec {
 	return sandbox.Spec{
 		Argv: argv, Env: e.env.env(e.Env), Dir: e.Project.Dir, Workspace: draft.Spec(),
-		Layers: e.env.trees(), Mounts: slices.Clone(e.Project.Mounts),
+		Layers: e.env.trees(), Mounts: append(slices.Clone(e.Project.Mounts), e.codeMount()...),
 		Limits: e.env.limits, BestEffort: e.BestEffort,
 	}
 }

@@ -52,7 +52,8 @@ type Config struct {
 	Preflight Preflight
 	// IgnoreLock runs programs as if they had no lock.
 	IgnoreLock bool
-	// Ahead has a box made ready after each call, for the one that will follow.
+	// Ahead has a box made ready after each call, for the one that will follow;
+	// Close gives up the last.
 	Ahead bool
 }
 
@@ -63,6 +64,9 @@ type Engine struct {
 	facts *discover.Facts // nil until they are asked for
 	// wishes numbers the remedies that somebody asked for.
 	wishes int
+	spare  Draft // begun for the next attempt; nil: none
+	beside bool  // another engine uses the same boxes
+	shows  bool  // boxes see the folder of program texts
 }
 
 // NewEngine makes an engine with an empty environment.
@@ -77,7 +81,6 @@ func NewEngine(c Config) *Engine {
 type run struct {
 	call    Call
 	argv    []string
-	mounts  []sandbox.Mount
 	started time.Time
 	stdin   *replay
 	tried   map[string]bool // remedies, by signature
@@ -104,9 +107,7 @@ type mended struct {
 // Do runs a call until it works or nothing more can be done. The error is
 // Kintsugi's own failure, never the program's.
 func (e *Engine) Do(ctx context.Context, c Call) (Outcome, error) {
-	if p, ok := e.Runtime.(sandbox.Preparer); ok && e.Ahead {
-		defer p.Prepare(nil)
-	}
+	defer e.getReady()
 	r, err := e.open(c)
 	if err != nil {
 		return Outcome{}, err

@@ -108,6 +108,7 @@ type plainDraft struct{ w *plainWorkspace }
 
 func (w *plainWorkspace) Begin() (Draft, error) { return plainDraft{w}, nil }
 func (plainDraft) Spec() sandbox.Workspace      { return sandbox.Workspace{} }
+func (plainDraft) Renew() (bool, error)         { return true, nil }
 func (d plainDraft) Commit() (Saved, error)     { return Saved{}, d.w.add(&d.w.committed) }
 func (d plainDraft) Discard() error             { return d.w.add(&d.w.discarded) }
 

@@ -30,6 +30,7 @@ func (e *Engine) Fork(f Fork) *Engine {
 	}
 	config.Allowed = slices.Clone(e.Allowed)
 	out := NewEngine(config)
+	out.beside, out.shows = true, e.shows && f.SideDir == e.SideDir
 	env := *e.env
 	env.packages, env.verify, env.layers = maps.Clone(env.packages), maps.Clone(env.verify), maps.Clone(env.layers)
 	env.vars, env.prelude = slices.Clone(env.vars), slices.Clone(env.prelude)

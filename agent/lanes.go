@@ -135,7 +135,6 @@ func (e *Engine) trial(ctx context.Context, r *run, d heal.Diagnosis, patience t
 	}
 	a := &attempt{n: 1, stdout: &tail{}, stderr: &tail{}}
 	spec := e.spec(r.argv, draft)
-	spec.Mounts = append(spec.Mounts, r.mounts...)
 	spec.Stdout, spec.Stderr = a.stdout, a.stderr
 	if r.stdin != nil {
 		in := r.stdin.reader()

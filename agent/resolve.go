@@ -87,7 +87,11 @@ func (e *Engine) resolveCode(r *run) error {
 	if !ok {
 		return fmt.Errorf("no way is known to run %s code", r.call.Ext)
 	}
-	dir := filepath.Join(e.SideDir, fmt.Sprintf("code-%d", r.call.Step))
+	if err := e.showCode(); err != nil {
+		return fmt.Errorf("cannot store the code to run: %w", err)
+	}
+	step := fmt.Sprint(r.call.Step)
+	dir := filepath.Join(e.SideDir, "code", step)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot store the code to run: %w", err)
 	}
@@ -98,9 +102,23 @@ func (e *Engine) resolveCode(r *run) error {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(r.call.Code), 0o644); err != nil {
 		return fmt.Errorf("cannot store the code to run: %w", err)
 	}
-	r.mounts = []sandbox.Mount{{Source: dir, Target: codeDir}}
-	r.argv = e.command(r, runner, codeDir+"/"+name)
+	r.argv = e.command(r, runner, codeDir+"/"+step+"/"+name)
 	return nil
+}
+
+// showCode has all further boxes see the folder of program texts.
+func (e *Engine) showCode() error {
+	e.shows = true
+	return os.MkdirAll(filepath.Join(e.SideDir, "code"), 0o755)
+}
+
+// codeMount shows the program texts of the session, each below the number of
+// its step.
+func (e *Engine) codeMount() []sandbox.Mount {
+	if !e.shows {
+		return nil
+	}
+	return []sandbox.Mount{{Source: filepath.Join(e.SideDir, "code"), Target: codeDir}}
 }
 
 // builtProgram is where a compiler puts the program, inside the box.

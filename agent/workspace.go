@@ -12,6 +12,9 @@ type Workspace interface {
 type Draft interface {
 	// Spec is how a box sees it.
 	Spec() sandbox.Workspace
+	// Renew says whether a draft that nothing ran in is what Begin would give
+	// now; then it begins now.
+	Renew() (bool, error)
 	// Commit makes it the current checkpoint. Without changes there is none,
 	// and id is empty.
 	Commit() (Saved, error)

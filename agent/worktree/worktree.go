@@ -132,6 +132,9 @@ func (d draft) Commit() (agent.Saved, error) {
 	return saved, nil
 }
 
+// Renew implements agent.Draft.
+func (d draft) Renew() (bool, error) { return d.t.store.Renew(d.d) }
+
 // Discard implements agent.Draft.
 func (d draft) Discard() error { return d.t.store.Discard(d.d) }
 

@@ -32,6 +32,7 @@ func (s *session) play(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	defer engine.Close()
 	if _, err := s.log.Append(l.Model()); err != nil {
 		return err
 	}

@@ -290,6 +290,7 @@ func (s *session) Close() {
 		if c, ok := s.engine.Runtime.(io.Closer); ok {
 			_ = c.Close()
 		}
+		_ = s.engine.Close()
 	}
 	if s.engine != nil && s.engine.Installer.Mirror != nil {
 		s.engine.Installer.Mirror.Close()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"kintsugi/sandbox/workspace/beneath"
 )
@@ -67,6 +68,15 @@ func (s *Store) place(d *Draft) error {
 	if err := likeProject(d.Upper, s.project); err != nil {
 		return err
 	}
+	return d.stamp()
+}
+
+// stamp notes that the draft begins now, as its file system tells the time.
+func (d *Draft) stamp() error {
+	home := filepath.Dir(d.Upper)
+	if err := os.Chmod(home, 0o700); err != nil {
+		return err
+	}
 	top, err := beneath.Open(home)
 	if err != nil {
 		return err
@@ -75,6 +85,27 @@ func (s *Store) place(d *Draft) error {
 	st, err := top.Self()
 	d.began = st.Ctime
 	return err
+}
+
+// Renew says whether a draft that nothing ran in is what Begin would make now,
+// and lets it begin now. One that is not can only be discarded.
+func (s *Store) Renew(d *Draft) (bool, error) {
+	head := s.Head()
+	if d.line != nil {
+		head = d.line.Head()
+	}
+	if head != d.Parent {
+		return false, nil
+	}
+	uppers, err := s.uppers(head)
+	if err != nil {
+		return false, err
+	}
+	same := func(dir string, u layerDir) bool { return dir == u.upper }
+	if !slices.EqualFunc(d.Lower, uppers, same) {
+		return false, nil // the layers were merged since
+	}
+	return true, d.stamp()
 }
 
 // likeProject gives the directory upper the mode of the project directory. It

@@ -320,3 +320,39 @@ func TestStepChanges(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	s := newSession(t, map[string]string{"a": "1"})
+	renew := func(d *Draft, want bool) {
+		t.Helper()
+		d.began = 0
+		if same, err := s.Renew(d); same != want || err != nil {
+			t.Fatalf("%v %v, want %v", same, err, want)
+		}
+		if want != (d.began > 0) {
+			t.Errorf("began at %d", d.began)
+		}
+	}
+	d := s.begin2()
+	renew(d, true)
+	s.put(map[string]string{"b": "2"})
+	renew(d, false)
+	must(t, s.Rewind(Root))
+	renew(d, true)
+	line, err := s.Fork(Root)
+	must(t, err)
+	other, err := line.Begin()
+	must(t, err)
+	s.put(map[string]string{"c": "3"})
+	renew(other, true) // a line of its own did not move
+	s.put(map[string]string{"d": "4"})
+	head, below := s.Head(), s.Checkpoints()[1].ID
+	d = s.begin2()
+	renew(d, true)
+	must(t, s.Rewind(below))
+	s.opts.MaxLayers = 1
+	must(t, s.Discard(s.begin2())) // merges a layer that d lies on
+	must(t, s.Rewind(head))
+	renew(d, false)
+}
