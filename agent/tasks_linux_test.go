@@ -27,6 +27,7 @@ import (
 	"kintsugi/agent/tool"
 	"kintsugi/agent/worktree"
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/listen"
 	"kintsugi/sandbox/namespace"
 	"kintsugi/sandbox/workspace"
 )
@@ -91,9 +92,9 @@ type outside struct {
 // Start implements sandbox.Runtime.
 func (o outside) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, error) {
 	if spec.Network == sandbox.NetworkNone && len(spec.Listeners) == 0 {
-		spec.Listeners = []sandbox.Listener{{Port: 8080, Serve: func(l net.Listener) {
+		spec.Listeners = []sandbox.Listener{{Port: 8080, Serve: listen.Func(func(l net.Listener) {
 			_ = (&http.Server{Handler: o.handler, ReadTimeout: 10 * time.Second}).Serve(l)
-		}}}
+		})}}
 	}
 	return o.Runtime.Start(ctx, spec)
 }

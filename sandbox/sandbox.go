@@ -13,7 +13,7 @@ package sandbox
 import (
 	"context"
 	"io"
-	"net"
+	"os"
 	"time"
 )
 
@@ -129,8 +129,7 @@ type Spec struct {
 	// Network is what the box can reach.
 	Network Network
 	// Listeners are loopback ports inside the box that are answered by the
-	// host: each connection made in the box to 127.0.0.1:Port is accepted from
-	// the net.Listener handed to Serve.
+	// host: each connection made in the box to 127.0.0.1:Port comes to Serve.
 	Listeners []Listener
 
 	Limits Limits
@@ -172,9 +171,13 @@ const (
 // Listener is a loopback TCP port inside the box served by the host side.
 type Listener struct {
 	Port int
-	// Serve is called once, in a goroutine of its own, with a listener whose
-	// connections come from inside the box. It ends when the box ends.
-	Serve func(net.Listener)
+	// Serve is a listen.Func.
+	Serve Server
+}
+
+// Server answers the connections of a listening socket until it is closed.
+type Server interface {
+	ServeSocket(socket *os.File) (io.Closer, error)
 }
 
 // Limits bound a box. A zero field takes the value of DefaultLimits; a

@@ -86,7 +86,7 @@ func newDoctor() *cobra.Command {
 
 func examine(cmd *cobra.Command) (checkup, error) {
 	c := checkup{Version: version}
-	for _, rt := range runtimes(cmd.Context(), boxOptions{}) {
+	for _, rt := range runtimes(boxOptions{}) {
 		a := rt.Probe(cmd.Context())
 		closeRuntime(rt)
 		c.Runtimes = append(c.Runtimes, runtimeCheckup{rt.Name(), a.OK, a.Reason, a.Remedy, a.Report})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kintsugi/cmd/kintsugi/early"
 	"kintsugi/sandbox/docker/keeper"
 )
 
@@ -58,11 +59,10 @@ func execute(args []string) (code int) {
 	if len(args) > 0 && args[0] == keeper.Word {
 		return keeper.Main(args[1:])
 	}
-	ctx, done := beginEarly(context.Background(), args)
-	defer done()
+	defer early.Close()
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.Background())
 	var exit exitError
 	switch {
 	case err == nil:

@@ -13,6 +13,7 @@ import (
 
 	"kintsugi/agent"
 	"kintsugi/agent/event"
+	"kintsugi/cmd/kintsugi/early"
 	"kintsugi/sandbox"
 )
 
@@ -195,7 +196,7 @@ func (o *boxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.runtime, "runtime", "auto", "what makes the boxes: auto, namespace, docker, podman")
 	f.StringVar(&o.image, "image", "", "what the boxes see: an image, such as python:3.12-slim; it is fetched once")
-	f.StringSliceVar(&o.nodes, "nodes", nil, "engines that share the work of race and of remedies tried side by side: Docker's contexts or addresses, separated by commas (default $"+nodesEnv+")")
+	f.StringSliceVar(&o.nodes, "nodes", nil, "engines that share the work of race and of remedies tried side by side: Docker's contexts or addresses, separated by commas (default $"+early.NodesEnv+")")
 	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("end the program after this time (default %v; -1s for none)", sandbox.DefaultLimits.Wall))
 	f.StringVar(&o.memory, "memory", "", "memory of a box, such as 512M or 4G (default 2G)")
 	f.IntVar(&o.pids, "pids", 0, fmt.Sprintf("processes and threads in a box (default %d)", sandbox.DefaultLimits.Processes))

@@ -10,27 +10,25 @@ import (
 	goruntime "runtime"
 	"strings"
 
+	"kintsugi/cmd/kintsugi/early"
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/docker"
 	"kintsugi/sandbox/image"
 	"kintsugi/sandbox/namespace"
 )
 
-// nodesEnv names the engines that share the work, for all commands.
-const nodesEnv = "KINTSUGI_NODES"
-
 // engines are the engines that share the work, as the user names them.
 func (o *boxOptions) engines() []string {
 	if len(o.nodes) > 0 || o.runtime == namespace.Name {
 		return o.nodes
 	}
-	return strings.FieldsFunc(os.Getenv(nodesEnv), func(c rune) bool { return c == ',' || c == ' ' })
+	return strings.FieldsFunc(os.Getenv(early.NodesEnv), func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 // runtimes lists what can make boxes, best first. One that this system lacks
 // is listed all the same and says why. Engines that share the work are Docker's
 // unless Podman is asked for.
-func runtimes(ctx context.Context, o boxOptions) []sandbox.Runtime {
+func runtimes(o boxOptions) []sandbox.Runtime {
 	engine := func(name string) sandbox.Runtime {
 		options := docker.Options{Engine: name, Image: o.image, Warm: 1, Progress: tellProgress}
 		nodes := o.engines()
@@ -39,7 +37,15 @@ func runtimes(ctx context.Context, o boxOptions) []sandbox.Runtime {
 		}
 		return docker.NewNodes(options, nodes)
 	}
-	return []sandbox.Runtime{embedded(ctx), engine(docker.Docker), engine(docker.Podman)}
+	return []sandbox.Runtime{embedded(), engine(docker.Docker), engine(docker.Podman)}
+}
+
+// embedded is the runtime that was begun early, or a new one.
+func embedded() sandbox.Runtime {
+	if rt := early.Begun(); rt != nil {
+		return rt
+	}
+	return early.New()
 }
 
 // tellProgress tells what takes long before there is a session to tell it.
@@ -89,7 +95,7 @@ func chooseRuntime(ctx context.Context, o boxOptions) (sandbox.Runtime, error) {
 		name = docker.Docker
 	}
 	var why, names []string
-	for _, rt := range runtimes(ctx, o) {
+	for _, rt := range runtimes(o) {
 		names = append(names, rt.Name())
 		if name != "auto" && name != rt.Name() {
 			continue

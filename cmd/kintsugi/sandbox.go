@@ -163,7 +163,7 @@ func benchmark(ctx context.Context, o bench.Options, image string, without []str
 	defer os.RemoveAll(dir)
 	var list []bench.Contestant
 	var absent []bench.Absent
-	for _, rt := range runtimes(ctx, boxOptions{image: image}) {
+	for _, rt := range runtimes(boxOptions{image: image}) {
 		defer closeRuntime(rt)
 		name := "kintsugi " + rt.Name()
 		if slices.Contains(without, rt.Name()) {
@@ -213,7 +213,7 @@ func newClean() *cobra.Command {
 		Short: "Remove what killed runs left behind",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, rt := range runtimes(cmd.Context(), boxOptions{}) {
+			for _, rt := range runtimes(boxOptions{}) {
 				defer closeRuntime(rt)
 				if a := rt.Probe(cmd.Context()); !a.OK {
 					continue

@@ -17,6 +17,7 @@ import (
 	"kintsugi/agent/event"
 	"kintsugi/agent/heal"
 	"kintsugi/agent/heal/install"
+	"kintsugi/cmd/kintsugi/early"
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/gateway"
 	"kintsugi/sandbox/inert"
@@ -101,7 +102,7 @@ func openSession(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := runtime.(sandbox.Preparer); ok && !begunEarly(ctx) {
+	if p, ok := runtime.(sandbox.Preparer); ok && early.Begun() == nil {
 		p.Prepare(nil)
 	}
 	places, err := findPlaces()

@@ -16,6 +16,7 @@ import (
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/abuse/probe"
 	"kintsugi/sandbox/gateway"
+	"kintsugi/sandbox/listen"
 )
 
 // gatewayPlans ask a real gateway, from a box that has nothing else, for what
@@ -86,7 +87,7 @@ func (t *trial) gateway(ask func(index) []string) error {
 		return err
 	}
 	t.undo = append(t.undo, g.Close)
-	t.spec.Listeners = []sandbox.Listener{{Port: gatewayPort, Serve: func(l net.Listener) { _ = g.Serve(l) }}}
+	t.spec.Listeners = []sandbox.Listener{{Port: gatewayPort, Serve: listen.Func(func(l net.Listener) { _ = g.Serve(l) })}}
 	file := t.project("requests")
 	var lines []string
 	for _, r := range ask(x) {

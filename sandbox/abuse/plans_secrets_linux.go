@@ -15,6 +15,7 @@ import (
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/abuse/probe"
 	"kintsugi/sandbox/inert"
+	"kintsugi/sandbox/listen"
 )
 
 func networkPlans() map[string]plan {
@@ -96,7 +97,7 @@ func serveInside(t *trial) error {
 	const port = 7791
 	ended := make(chan struct{})
 	t.kept = ended
-	t.spec.Listeners = []sandbox.Listener{{Port: port, Serve: func(l net.Listener) {
+	t.spec.Listeners = []sandbox.Listener{{Port: port, Serve: listen.Func(func(l net.Listener) {
 		c, err := l.Accept()
 		if err != nil {
 			return
@@ -105,7 +106,7 @@ func serveInside(t *trial) error {
 		defer c.Close()
 		_, _ = c.Write([]byte("hello"))
 		_, _ = io.Copy(io.Discard, c)
-	}}}
+	})}}
 	return with("port", port)(t)
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/listen"
 )
 
 func exits(t *trial) {
@@ -118,7 +119,7 @@ func listeners(t *trial) {
 	served := make(chan error, 1)
 	spec := sh("busybox wget -q -O - http://127.0.0.1:8901/hello; busybox wget -q -O - http://127.0.0.1:8901/hello")
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) })
-	spec.Listeners = []sandbox.Listener{{Port: 8901, Serve: func(l net.Listener) { served <- http.Serve(l, page) }}}
+	spec.Listeners = []sandbox.Listener{{Port: 8901, Serve: listen.Func(func(l net.Listener) { served <- http.Serve(l, page) })}}
 	if o := t.run(spec); len(o.out) != 2<<20 || o.ExitCode != 0 {
 		t.Errorf("got %d bytes, %+v %q", len(o.out), o.Result, o.err)
 	}

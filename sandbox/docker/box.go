@@ -16,6 +16,7 @@ import (
 
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/docker/keeper"
+	"kintsugi/sandbox/listen"
 )
 
 // box is one running container.
@@ -391,7 +392,9 @@ func (b *box) getPorts() {
 
 func (b *box) listen() {
 	for i, l := range b.spec.Listeners {
-		go l.Serve(b.ports[i])
+		if serve, ok := l.Serve.(listen.Func); ok {
+			go serve(b.ports[i])
+		}
 	}
 }
 

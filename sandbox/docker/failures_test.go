@@ -22,6 +22,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/listen"
 )
 
 // relay is a way to an engine that can be cut, as when the engine stops.
@@ -105,7 +106,7 @@ func TestEngineElsewhere(t *testing.T) {
 	b, err := rt.Start(context.Background(), sandbox.Spec{
 		Argv: []string{"sh", "-c", "cat a; busybox wget -q -O - http://127.0.0.1:8901/; echo B >b"}, Dir: project, Stdout: &out,
 		Env: sandbox.BaseEnv(os.Environ()), Workspace: sandbox.Workspace{Path: project, Upper: upper, Work: t.TempDir()},
-		Listeners: []sandbox.Listener{{Port: 8901, Serve: func(l net.Listener) { _ = http.Serve(l, page) }}},
+		Listeners: []sandbox.Listener{{Port: 8901, Serve: listen.Func(func(l net.Listener) { _ = http.Serve(l, page) })}},
 	})
 	if err != nil {
 		t.Fatal(err)

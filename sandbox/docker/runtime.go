@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/client"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/listen"
 )
 
 // Runtime makes boxes. It is safe for use by many goroutines.
@@ -128,7 +129,7 @@ func (r *Runtime) check(ctx context.Context, spec *sandbox.Spec) error {
 		return fmt.Errorf("the %s runtime gives no box a network", r.Name())
 	}
 	for _, l := range spec.Listeners {
-		if l.Port < 1 || l.Port > 65535 || l.Serve == nil {
+		if _, ok := l.Serve.(listen.Func); l.Port < 1 || l.Port > 65535 || !ok {
 			return fmt.Errorf("listener on port %d: needs a port from 1 to 65535 and a server", l.Port)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/listen"
 	"kintsugi/sandbox/namespace"
 )
 
@@ -93,7 +94,7 @@ func inBox(t *testing.T, r sandbox.Runtime, m *mirror, dir, script string) strin
 		Argv: []string{"sh", "-c", "exec 2>&1\n" + script}, Dir: "/out", Stdout: &out,
 		Env:       sandbox.BaseEnv(os.Environ(), m.Env("pip", fmt.Sprintf("http://127.0.0.1:%d", boxPort))...),
 		Mounts:    []sandbox.Mount{{Source: dir, Target: "/out", Writable: true}},
-		Listeners: []sandbox.Listener{{Port: boxPort, Serve: func(l net.Listener) { _ = m.Serve(l) }}},
+		Listeners: []sandbox.Listener{{Port: boxPort, Serve: listen.Func(func(l net.Listener) { _ = m.Serve(l) })}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -31,7 +30,7 @@ type box struct {
 	sources         sources
 	works           []workDir
 	meter           *sandbox.Meter
-	listeners       []net.Listener
+	listeners       []io.Closer
 	copies          sync.WaitGroup
 	begun, started  time.Time
 	id              string
@@ -217,13 +216,11 @@ func (b *box) adopt(m reported) error {
 	}
 	f := os.NewFile(uintptr(m.fd), "listener")
 	defer f.Close()
-	l, err := net.FileListener(f)
-	if err != nil {
-		return err
+	l, err := b.spec.Listeners[m.value].Serve.ServeSocket(f)
+	if err == nil {
+		b.listeners = append(b.listeners, l)
 	}
-	b.listeners = append(b.listeners, l)
-	go b.spec.Listeners[m.value].Serve(l)
-	return nil
+	return err
 }
 
 // run moves the streams and prepares the end.

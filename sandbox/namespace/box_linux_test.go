@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/listen"
 )
 
 func TestExit(t *testing.T) { eachKind(t, testExit) }
@@ -240,7 +241,7 @@ func TestListeners(t *testing.T) { eachKind(t, testListeners) }
 func testListeners(t *testing.T, r *Runtime) {
 	served := make(chan error, 1)
 	spec := sandbox.Spec{Argv: []string{"bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/8901; echo hello >&3; cat <&3"},
-		Listeners: []sandbox.Listener{{Port: 8901, Serve: func(l net.Listener) {
+		Listeners: []sandbox.Listener{{Port: 8901, Serve: listen.Func(func(l net.Listener) {
 			c, err := l.Accept()
 			if err == nil {
 				buffer := make([]byte, 6)
@@ -250,7 +251,7 @@ func testListeners(t *testing.T, r *Runtime) {
 			}
 			_, err = l.Accept()
 			served <- err
-		}}}}
+		})}}}
 	if o := run(t, r, spec); o.out != "got hello\n" {
 		t.Fatalf("got %q %q", o.out, o.err)
 	}

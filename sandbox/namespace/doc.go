@@ -39,16 +39,16 @@
 //
 // # How a box is born
 //
-// The workbench lays out every system call of the box as data (package
-// launch), puts it into a sealed anonymous file and runs that. The process
-// joins its control group and user name space, clones the box's process 1,
-// which builds the root and clones the program's process; that gives up what
-// it may and becomes the program. No process of the box ever holds memory of
-// the workbench. Warm boxes stop before what depends on the program and wait
-// for the rest; one that was made for what is expected next lacks only the
-// command, and its process waits with all walls up. Each is used once. Of a box that ended only its network may
-// serve the slot's next one, and only when the kernel's counters say that
-// nothing was sent, refused or left in it.
+// The workbench lays out every system call of the box as data (package launch),
+// puts it into a sealed anonymous file and runs that. The process joins its
+// control group and user name space, clones the box's process 1, which builds
+// the root and clones the program's process; that gives up what it may and
+// becomes the program. No process of the box ever holds memory of the workbench.
+// Warm boxes stop before what depends on the program and wait for the rest; one
+// that was made for what is expected next lacks only the command, and its
+// process waits with all walls up. Each is used once. Of a box that ended only
+// its network may serve the slot's next one, and only when the kernel's counters
+// say that nothing was sent, refused or left in it.
 //
 // The package never decides what runs, never installs anything and never
 // writes to the project.

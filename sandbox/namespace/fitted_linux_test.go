@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kintsugi/sandbox"
+	"kintsugi/sandbox/listen"
 )
 
 // project is a folder with a file, and a spec with the folder as its workspace
@@ -90,7 +91,7 @@ func TestFittedBoxIsNotUsedForAnythingElse(t *testing.T) {
 		"another limit":     func(s *sandbox.Spec) { s.Limits.OpenFiles = 100 },
 		"another mount":     func(s *sandbox.Spec) { s.Mounts = []sandbox.Mount{{Source: other, Target: "/other"}} },
 		"a listener": func(s *sandbox.Spec) {
-			s.Listeners = []sandbox.Listener{{Port: 8901, Serve: func(l net.Listener) { l.Close() }}}
+			s.Listeners = []sandbox.Listener{{Port: 8901, Serve: listen.Func(func(l net.Listener) { l.Close() })}}
 		},
 		"the host's network":    func(s *sandbox.Spec) { s.Network = sandbox.NetworkHost },
 		"a share of processors": func(s *sandbox.Spec) { s.Limits.CPUs = 1 },

@@ -38,11 +38,11 @@ type host struct {
 	stage, scratch string
 	masks          []mask
 	varDir         string // an empty /var, with places for what the host's has
-	filter         []byte // seccomp program
-	// strictFilter returns the one where no control group counts memory. What
-	// cannot be assembled is empty, and then the kernel lets no box start.
-	strictFilter func() []byte
-	abi          int // Landlock ABI, 0: none
+	// filter returns the seccomp program, strictFilter the one where no control
+	// group counts memory. What cannot be assembled is empty, and then the
+	// kernel lets no box start.
+	filter, strictFilter func() []byte
+	abi                  int // Landlock ABI, 0: none
 }
 
 // lease is a lease of ours for a box with this init.
@@ -125,12 +125,17 @@ func inspect(o Options) (*host, error) {
 	if h.masks, err = findMasks("/proc"); err != nil {
 		return nil, err
 	}
-	h.strictFilter = sync.OnceValue(func() []byte {
-		program, _ := callfilter.Program(callfilter.Uncounted()...)
+	h.filter, h.strictFilter = assembled(), assembled(callfilter.Uncounted()...)
+	go h.filter() // nearly every box needs it
+	return h, nil
+}
+
+// assembled returns a function that assembles a filter when it is called first.
+func assembled(gone ...string) func() []byte {
+	return sync.OnceValue(func() []byte {
+		program, _ := callfilter.Program(gone...)
 		return program
 	})
-	h.filter, err = callfilter.Program()
-	return h, err
 }
 
 func findSystem() []entry {

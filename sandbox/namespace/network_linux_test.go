@@ -13,8 +13,8 @@ import (
 func init() {
 	probes["network, seen"] = seeNetwork
 	probes["network, unused"] = func() string { return "ok" }
-	probes["network, abstract socket"] = func() string { return errorText(listen("unix", "@kintsugi-test")) }
-	probes["network, a port"] = func() string { return errorText(listen("tcp", "127.0.0.1:4711")) }
+	probes["network, abstract socket"] = func() string { return errorText(bind("unix", "@kintsugi-test")) }
+	probes["network, a port"] = func() string { return errorText(bind("tcp", "127.0.0.1:4711")) }
 	probes["network, datagram"] = func() string { return errorText(sendTo("udp", "127.0.0.1:9")) }
 	probes["network, IPv6 datagram"] = func() string { return errorText(sendTo("udp", "[::1]:9")) }
 	probes["network, connection"] = connectToSelf
@@ -34,7 +34,7 @@ func errorText(err error) string {
 	return "ok"
 }
 
-func listen(network, address string) error {
+func bind(network, address string) error {
 	_, err := net.Listen(network, address)
 	return err
 }

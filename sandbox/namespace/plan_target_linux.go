@@ -147,10 +147,11 @@ func (p *plan) startClock(clock any) {
 // walls puts the system call filter up.
 func (p *plan) walls() {
 	p.Note("putting the system call filter up")
-	filter := p.host.filter
+	assembled := p.host.filter
 	if !p.group.counts("memory") {
-		filter = p.host.strictFilter()
+		assembled = p.host.strictFilter
 	}
+	filter := assembled()
 	program := p.Zero(16) // struct sock_fprog
 	p.PutWord(program, uint32(len(filter)/8))
 	p.Point(program+8, p.Bytes(filter))

@@ -14,6 +14,7 @@ import (
 	"kintsugi/sandbox"
 	"kintsugi/sandbox/gateway"
 	"kintsugi/sandbox/lazyregexp"
+	"kintsugi/sandbox/listen"
 )
 
 // mirrorPort is where a remedy box finds the gateway on its loopback
@@ -180,9 +181,9 @@ func (in *Installer) connect(ctx context.Context, r Request, spec *sandbox.Spec,
 	}
 	spec.Env = sandbox.MergeEnv(spec.Env, setup.Env...)
 	spec.Argv = append(append(spec.Argv[:1:1], setup.Args...), spec.Argv[1:]...)
-	spec.Listeners = append(spec.Listeners, sandbox.Listener{Port: mirrorPort, Serve: func(l net.Listener) {
+	spec.Listeners = append(spec.Listeners, sandbox.Listener{Port: mirrorPort, Serve: listen.Func(func(l net.Listener) {
 		_ = g.ServeSession(l, gateway.Session{OnRequest: got.add, Pins: r.Pins, Unpinned: r.Unpinned})
-	}})
+	})})
 	return nil
 }
 
