@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -143,6 +144,27 @@ func TestCloseEndsWarmBoxes(t *testing.T) {
 	r.Close()
 	if err := unix.Kill(init, 0); err == nil {
 		t.Error("a warm box is left")
+	}
+	if left := groupsOf(t, r); len(left) > 0 {
+		t.Errorf("control groups are left: %v", left)
+	}
+}
+
+// A process that ends just after it had a box begun leaves no more than others.
+func TestCloseAwaitsWhatIsBegun(t *testing.T) {
+	t.Parallel()
+	o := newRuntime(t).options
+	o.Warm = 1
+	r := New(o)
+	r.Prepare(nil)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if r.open.Load() == nil {
+		t.Fatal("closed before the box was begun")
+	}
+	if left, _ := filepath.Glob(filepath.Join(o.StateDir, "slot-*")); len(left) > 0 {
+		t.Errorf("leases are left: %v", left)
 	}
 	if left := groupsOf(t, r); len(left) > 0 {
 		t.Errorf("control groups are left: %v", left)

@@ -23,6 +23,7 @@ type Runtime struct {
 	groups  func() (*cgroups, error)
 
 	open   atomic.Pointer[slots] // what slots returned, once it did
+	first  sync.WaitGroup        // Prepare, before that
 	mu     sync.Mutex
 	answer *sandbox.Availability
 }
@@ -134,11 +135,11 @@ func (r *Runtime) Prepare(next *sandbox.Spec) {
 		s.pool.prepare(s.host.fitting(next))
 		return
 	}
-	go func() {
+	r.first.Go(func() {
 		if s, err := r.slots(); err == nil {
 			s.pool.prepare(s.host.fitting(next))
 		}
-	}()
+	})
 }
 
 // Warm fills the pool of boxes that are kept ready for what is expected next,
@@ -154,6 +155,7 @@ func (r *Runtime) Warm(next *sandbox.Spec) error {
 // Close gives up what the runtime keeps between boxes. Boxes that still run
 // are not touched.
 func (r *Runtime) Close() error {
+	r.first.Wait()
 	if s := r.open.Load(); s != nil {
 		s.pool.close()
 		s.close()
