@@ -145,7 +145,7 @@ func (b *box) occupy(parts []part) error {
 	if err := b.slot.write(b.lease()); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
-	b.slots.await(b.works)
+	b.slots.await(overlaid(&b.spec))
 	if err := makeWorks(b.works); err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (b *box) wait() (sandbox.Result, error) {
 	}
 	b.judge(&result, ended, b.slot.group.settle())
 	b.empty()
-	b.slots.leave(b.works, b.vanish)
+	b.slots.leave(written(&b.spec), b.vanish)
 	return result, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -201,4 +202,50 @@ func TestExpectationsChange(t *testing.T) {
 		}
 	}
 	wantBox(t, r, spec, "first\n", second, true)
+}
+
+// A checkpoint's directory is a layer of the next box under another name: the
+// kernel complains when that is mounted before the first box is gone.
+func TestNextBoxAwaitsTheLast(t *testing.T) {
+	t.Parallel()
+	for name, warm := range map[string]bool{"new": false, "made ready": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := warmRuntime(t, 1)
+			r.options.fault = func(point string, _ sandbox.Box) {
+				if point == "apart" {
+					time.Sleep(200 * time.Millisecond) // a kernel that is slow to take boxes apart
+				}
+			}
+			dir, spec := project(t)
+			draft := func(n int) (upper, work string) {
+				upper, work = fmt.Sprintf("%s.upper%d", dir, n), fmt.Sprintf("%s.work%d", dir, n)
+				for _, d := range []string{upper, work} {
+					if err := os.Mkdir(d, 0o755); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return upper, work
+			}
+			first := spec
+			first.Workspace.Upper, first.Workspace.Work = draft(1)
+			first.Argv = []string{"sh", "-c", "echo kept >new; cat new"}
+			wantBox(t, r, first, "kept\n", 0, false)
+			layer := dir + ".layer"
+			if err := os.Rename(first.Workspace.Upper, layer); err != nil {
+				t.Fatal(err)
+			}
+			second := spec
+			second.Workspace.Upper, second.Workspace.Work = draft(2)
+			second.Workspace.Lower = []string{layer}
+			second.Argv = []string{"cat", "new"}
+			if warm {
+				makeReady(t, r, &second)
+			}
+			wantBox(t, r, second, "kept\n", 0, false)
+			if s := r.open.Load(); len(s.room) > 1 {
+				t.Errorf("%d boxes are being taken apart, the first one among them", len(s.room))
+			}
+		})
+	}
 }

@@ -52,29 +52,30 @@ type slots struct {
 	ending atomic.Bool            // no more boxes are made
 
 	// A box whose programs are gone is taken apart while its caller goes on.
-	// room bounds how many are at a time; busy says which directories they had.
+	// room bounds how many are at a time; busy says which directories they wrote
+	// to.
 	room chan struct{}
-	busy map[string]<-chan struct{}
+	busy map[fileID]<-chan struct{}
 }
 
 // maxApart is how many boxes of one process may be being taken apart.
 const maxApart = 32
 
-// leave runs vanish in the background. Until that is done the directories are
-// still part of a mount.
-func (s *slots) leave(works []workDir, vanish func()) {
+// leave runs vanish in the background. Until that is done the directories that
+// the box wrote to are still part of a mount, whatever they are called by then.
+func (s *slots) leave(written []string, vanish func()) {
 	s.room <- struct{}{}
-	done := make(chan struct{})
+	done, ids := make(chan struct{}), identify(written)
 	s.mu.Lock()
-	for _, w := range works {
-		s.busy[w.path] = done
+	for _, id := range ids {
+		s.busy[id] = done
 	}
 	s.mu.Unlock()
 	go func() {
 		vanish()
 		s.mu.Lock()
-		for _, w := range works {
-			delete(s.busy, w.path)
+		for _, id := range ids {
+			delete(s.busy, id)
 		}
 		s.mu.Unlock()
 		close(done)
@@ -92,11 +93,18 @@ func (s *slots) settle() {
 	}
 }
 
-// await returns when no box that is being taken apart has the directories.
-func (s *slots) await(works []workDir) {
-	for _, w := range works {
+// await returns when no box that is being taken apart has the directories. The
+// kernel refuses, or complains of, a second mount of them.
+func (s *slots) await(dirs []string) {
+	s.mu.Lock()
+	idle := len(s.busy) == 0
+	s.mu.Unlock()
+	if idle {
+		return
+	}
+	for _, id := range identify(dirs) {
 		s.mu.Lock()
-		done := s.busy[w.path]
+		done := s.busy[id]
 		s.mu.Unlock()
 		if done != nil {
 			<-done
@@ -188,7 +196,7 @@ func (s *slots) close() {
 
 // newSlots opens the life line.
 func newSlots(h *host, g *cgroups) (*slots, error) {
-	s := &slots{host: h, groups: g, room: make(chan struct{}, maxApart), busy: map[string]<-chan struct{}{}}
+	s := &slots{host: h, groups: g, room: make(chan struct{}, maxApart), busy: map[fileID]<-chan struct{}{}}
 	var err error
 	s.life, s.lifeTheirs, err = newLifeLine()
 	return s, err

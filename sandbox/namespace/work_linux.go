@@ -5,12 +5,50 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"kintsugi/sandbox"
 )
 
 // workDir is the scratch directory of an overlay.
 type workDir struct {
 	path string
 	own  bool // made for one box and removed after it
+}
+
+// written are the directories of the host that a box writes to through an
+// overlay.
+func written(spec *sandbox.Spec) []string {
+	var out []string
+	for _, dir := range []string{spec.Workspace.Upper, spec.Workspace.Work, spec.Capture} {
+		if dir != "" {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// overlaid are the directories of the host, other than the project, that a box
+// has in overlays.
+func overlaid(spec *sandbox.Spec) []string {
+	return slices.Concat(written(spec), spec.Workspace.Lower, spec.Layers)
+}
+
+// fileID tells a file whatever its name is.
+type fileID struct{ dev, ino uint64 }
+
+// identify finds the files at paths; what is not there is left out.
+func identify(paths []string) []fileID {
+	var out []fileID
+	for _, path := range paths {
+		var st unix.Stat_t
+		if unix.Stat(path, &st) == nil {
+			out = append(out, fileID{st.Dev, st.Ino})
+		}
+	}
+	return out
 }
 
 // works lists the work directories that a view's overlays use.
