@@ -145,7 +145,7 @@ func (b *box) occupy(parts []part) error {
 	if err := b.slot.write(b.lease()); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
-	b.slots.await(overlaid(&b.spec))
+	b.slots.apart.await(overlaid(&b.spec))
 	if err := makeWorks(b.works); err != nil {
 		return err
 	}
@@ -275,6 +275,9 @@ func (b *box) wait() (sandbox.Result, error) {
 	var result sandbox.Result
 	result.Started = b.started.Sub(b.begun)
 	ended, usage := b.reports(&result)
+	if b.slots.apart.last() {
+		b.status.close() // its init need not wait
+	}
 	result.Duration = time.Since(b.started)
 	b.at("empty")
 	close(b.done)
@@ -286,7 +289,7 @@ func (b *box) wait() (sandbox.Result, error) {
 	}
 	b.judge(&result, ended, b.slot.group.settle())
 	b.empty()
-	b.slots.leave(written(&b.spec), b.vanish)
+	b.slots.apart.leave(written(&b.spec), b.vanish)
 	return result, nil
 }
 
@@ -379,6 +382,7 @@ func (b *box) Usage() sandbox.Usage {
 
 // discard gives back what the box held.
 func (b *box) discard() {
+	defer b.slots.apart.exit()
 	if b.cradle != nil {
 		b.cradle.discard()
 	}

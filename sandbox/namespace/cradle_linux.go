@@ -1,6 +1,7 @@
 package namespace
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -69,34 +70,34 @@ type awaiting struct {
 }
 
 // await reads reports until init is born and has sent the kind that is waited
-// for, or until the box is gone after an operation failed. Two processes
-// report, so the birth may come after what init did.
+// for, or until nothing of the box but init is left after an operation failed.
+// More than one process reports, so the birth may come after what init did.
 func (c *cradle) await(ctx context.Context, w awaiting) error {
 	stop := context.AfterFunc(ctx, func() { _ = c.status.ours.SetReadDeadline(time.Now()) })
 	defer stop()
 	var failed error
 	var early []reported // the end may even come before the birth
 	defer func() { c.early = early }()
-	for arrived := false; failed != nil || !arrived || c.pid == 0; {
+	arrived, ended := false, false
+	for !ended && (failed != nil || !arrived) || c.pid == 0 {
 		m, err := c.receive()
 		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if failed == nil {
-				failed = fmt.Errorf("%w: %w", errGone, err)
-			}
-			return failed
+			return cmp.Or(failed, fmt.Errorf("%w: %w", errGone, err))
 		}
-		switch m.kind {
-		case reportFailed:
+		switch {
+		case m.kind == reportFailed:
 			failed = c.explain(m)
-		case reportBorn:
+		case m.kind == reportBorn:
 			err = c.born(int(m.value), w.born)
-		case reportSocket:
+		case m.kind == reportSocket:
 			err = w.socket(m)
-		case w.kind:
+		case m.kind == w.kind:
 			arrived = true
+		case (failed != nil || !arrived) && (m.kind == reportEmpty || m.kind == reportAlone):
+			ended, failed = true, cmp.Or(failed, errGone)
 		default:
 			early = append(early, m)
 		}
@@ -104,7 +105,7 @@ func (c *cradle) await(ctx context.Context, w awaiting) error {
 			return err
 		}
 	}
-	return nil
+	return failed
 }
 
 // errGone is the error for a box that ended without saying why.

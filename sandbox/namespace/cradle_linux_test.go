@@ -1,10 +1,12 @@
 package namespace
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"os/exec"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +22,14 @@ func sent(kind, value uint32, rest ...byte) []byte {
 // scripted is a cradle whose box sends the given reports and is gone.
 func scripted(t *testing.T, reports ...[]byte) *cradle {
 	t.Helper()
+	c := lingering(t, reports...)
+	c.status.give()
+	return c
+}
+
+// lingering is a cradle whose box sends the given reports and stays.
+func lingering(t *testing.T, reports ...[]byte) *cradle {
+	t.Helper()
 	c, err := newCradle(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +40,6 @@ func scripted(t *testing.T, reports ...[]byte) *cradle {
 			t.Fatal(err)
 		}
 	}
-	c.status.give()
 	return c
 }
 
@@ -82,5 +91,37 @@ func TestSilentEndIsAnError(t *testing.T) {
 	t.Parallel()
 	if err := scripted(t).await(t.Context(), waiting(reportStarted)); !errors.Is(err, errGone) {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// Init stays until it is let go, so no end of the channel tells what happened.
+func TestInitThatStays(t *testing.T) {
+	t.Parallel()
+	failed := sent(reportFailed, uint32(unix.EACCES))
+	for name, c := range map[string]struct {
+		reports [][]byte
+		want    error
+	}{
+		"a step failed":               {[][]byte{failed, sent(reportStarted, 0), sent(reportAlone, 1<<8)}, unix.EACCES},
+		"a step failed, others ended": {[][]byte{failed, sent(reportEnded, 1<<8), sent(reportEmpty, 0)}, unix.EACCES},
+		"killed before it started":    {[][]byte{sent(reportAlone, 9)}, errGone},
+		"a short program":             {[][]byte{sent(reportStarted, 0), sent(reportAlone, 7<<8)}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			box := lingering(t, append(c.reports, sent(reportBorn, stranger(t)))...)
+			box.program = launch.New()
+			if err := box.await(ctx, waiting(reportStarted)); !errors.Is(err, c.want) {
+				t.Fatalf("got %v, want %v", err, c.want)
+			}
+			if c.want != nil {
+				return
+			}
+			if m, err := box.receive(); err != nil || m.kind != reportAlone || m.value != 7<<8 {
+				t.Errorf("got %+v, %v", m, err)
+			}
+		})
 	}
 }

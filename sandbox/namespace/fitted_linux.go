@@ -121,7 +121,7 @@ func (p *pool) makeFitted(c *cradle) error {
 	if err := c.slot.write(lease); err != nil {
 		return err
 	}
-	p.slots.await(overlaid(&f.spec))
+	p.slots.apart.await(overlaid(&f.spec))
 	if err := makeWorks(c.held); err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func TestDeadFittedBoxIsReplaced(t *testing.T) {
 			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the box died", func() bool { return dead(init) })
+			eventually(t, victim+" died", func() bool { return dead(pid) })
 			wantBox(t, r, spec, "first\n", init, false)
 		})
 	}
@@ -243,8 +243,8 @@ func TestNextBoxAwaitsTheLast(t *testing.T) {
 				makeReady(t, r, &second)
 			}
 			wantBox(t, r, second, "kept\n", 0, false)
-			if s := r.open.Load(); len(s.room) > 1 {
-				t.Errorf("%d boxes are being taken apart, the first one among them", len(s.room))
+			if s := r.open.Load(); len(s.apart.room) > 1 {
+				t.Errorf("%d boxes are being taken apart, the first one among them", len(s.apart.room))
 			}
 		})
 	}

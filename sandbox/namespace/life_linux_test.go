@@ -225,7 +225,7 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.settle()
+	s.apart.settle()
 	// Each slot keeps its lease, its maker and its group's files; /dev/null and
 	// the life line stay.
 	if now := openFiles(t); now > before+9*len(s.free)+3+3 {

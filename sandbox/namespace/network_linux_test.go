@@ -103,7 +103,7 @@ func TestNetworkIsAsNew(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)
 	next := func(name string) string {
-		r.open.Load().settle()
+		r.open.Load().apart.settle()
 		return probe(t, r, "network, "+name)
 	}
 	probe(t, r, "network, unused")

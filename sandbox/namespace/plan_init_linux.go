@@ -182,7 +182,7 @@ func (p *plan) watch(polled launch.Addr, main launch.Cell) {
 	p.Jump(reaping)
 	p.Bind(mine)
 	p.Note("ending the box")
-	reap, empty, alone := p.Label(), p.Label(), p.Label()
+	reap, empty, alone, wait := p.Label(), p.Label(), p.Label(), p.Label()
 	p.CallOr(alone, unix.SYS_KILL, -1, int(unix.SIGKILL))
 	p.send(ended, 8+rusageSize)
 	p.Bind(dead)
@@ -194,10 +194,13 @@ func (p *plan) watch(polled launch.Addr, main launch.Cell) {
 	last := p.report(reportEmpty)
 	p.Call(unix.SYS_GETRUSAGE, unix.RUSAGE_CHILDREN, last.at+8)
 	p.send(last, 8+rusageSize)
-	p.Call(unix.SYS_EXIT_GROUP, 0)
+	p.Jump(wait)
 	p.Bind(alone) // the usual end is told in one report
 	p.Set(launch.Cell(ended.at), reportAlone)
 	p.Call(unix.SYS_GETRUSAGE, unix.RUSAGE_CHILDREN, ended.at+8)
 	p.send(ended, 8+rusageSize)
+	p.Bind(wait)
+	p.Note("waiting to be taken apart")
+	p.Call(unix.SYS_READ, fdStatus, info, 128)
 	p.Call(unix.SYS_EXIT_GROUP, 0)
 }

@@ -44,7 +44,7 @@ func TestWarmBoxesAreUsedOnce(t *testing.T) {
 		if result, err := b.Wait(); err != nil || result.ExitCode != 0 {
 			t.Fatalf("%+v %v", result, err)
 		}
-		r.open.Load().settle()
+		r.open.Load().apart.settle()
 		if err := unix.Kill(init, 0); err == nil {
 			t.Errorf("process %d outlived its box", init)
 		}
@@ -66,7 +66,7 @@ func TestDeadMakerIsReplaced(t *testing.T) {
 	r := newRuntime(t)
 	shell(t, r, "echo first", "first\n")
 	s := r.open.Load()
-	s.settle()
+	s.apart.settle()
 	if len(s.free) != 1 {
 		t.Fatalf("%d slots are free", len(s.free))
 	}
@@ -88,7 +88,7 @@ func TestMakerForgets(t *testing.T) {
 			t.Fatalf("%+v", o)
 		}
 		s := r.open.Load()
-		s.settle()
+		s.apart.settle()
 		maker := s.free[0].maker.pid
 		if os.Geteuid() == 0 { // only root may look into the maker
 			if found := memoryHas(t, maker, "s3cret"); found != "" {

@@ -102,6 +102,7 @@ func (r *Runtime) start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, er
 	}
 	b := &box{runtime: r, host: s.host, slots: s, spec: spec, limits: s.host.bounds(spec.Limits), begun: time.Now()}
 	b.in.theirs, b.out.theirs, b.errOut.theirs = -1, -1, -1
+	s.apart.enter()
 	if err := b.start(ctx); err != nil {
 		b.discard()
 		return nil, err
@@ -150,6 +151,14 @@ func (r *Runtime) Warm(next *sandbox.Spec) error {
 		return err
 	}
 	return s.pool.wait(s.host.fitting(next))
+}
+
+// Settle returns when nothing is left of the boxes whose Wait has returned. Who
+// only wants results need not call it.
+func (r *Runtime) Settle() {
+	if s := r.open.Load(); s != nil {
+		s.apart.settle()
+	}
 }
 
 // Close gives up what the runtime keeps between boxes. Boxes that still run

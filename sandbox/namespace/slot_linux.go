@@ -39,6 +39,7 @@ type slots struct {
 	host   *host
 	groups *cgroups
 	pool   *pool
+	apart  *cleaners
 	common []part // what every box has
 	// life is a pipe that all our processes read: its end says that we are
 	// gone. Nothing is ever written.
@@ -50,66 +51,6 @@ type slots struct {
 
 	fresh  atomic.Pointer[string] // the traces of a new network
 	ending atomic.Bool            // no more boxes are made
-
-	// A box whose programs are gone is taken apart while its caller goes on.
-	// room bounds how many are at a time; busy says which directories they wrote
-	// to.
-	room chan struct{}
-	busy map[fileID]<-chan struct{}
-}
-
-// maxApart is how many boxes of one process may be being taken apart.
-const maxApart = 32
-
-// leave runs vanish in the background. Until that is done the directories that
-// the box wrote to are still part of a mount, whatever they are called by then.
-func (s *slots) leave(written []string, vanish func()) {
-	s.room <- struct{}{}
-	done, ids := make(chan struct{}), identify(written)
-	s.mu.Lock()
-	for _, id := range ids {
-		s.busy[id] = done
-	}
-	s.mu.Unlock()
-	go func() {
-		vanish()
-		s.mu.Lock()
-		for _, id := range ids {
-			delete(s.busy, id)
-		}
-		s.mu.Unlock()
-		close(done)
-		<-s.room
-	}()
-}
-
-// settle returns when every box that was being taken apart is gone.
-func (s *slots) settle() {
-	for range maxApart {
-		s.room <- struct{}{}
-	}
-	for range maxApart {
-		<-s.room
-	}
-}
-
-// await returns when no box that is being taken apart has the directories. The
-// kernel refuses, or complains of, a second mount of them.
-func (s *slots) await(dirs []string) {
-	s.mu.Lock()
-	idle := len(s.busy) == 0
-	s.mu.Unlock()
-	if idle {
-		return
-	}
-	for _, id := range identify(dirs) {
-		s.mu.Lock()
-		done := s.busy[id]
-		s.mu.Unlock()
-		if done != nil {
-			<-done
-		}
-	}
 }
 
 // get returns a slot whose maker makes boxes with the given network.
@@ -184,7 +125,7 @@ func (s *slot) close() {
 // close gives up all slots that no box is in.
 func (s *slots) close() {
 	s.ending.Store(true)
-	s.settle()
+	s.apart.settle()
 	s.mu.Lock()
 	free := s.free
 	s.free = nil
@@ -196,7 +137,7 @@ func (s *slots) close() {
 
 // newSlots opens the life line.
 func newSlots(h *host, g *cgroups) (*slots, error) {
-	s := &slots{host: h, groups: g, room: make(chan struct{}, maxApart), busy: map[fileID]<-chan struct{}{}}
+	s := &slots{host: h, groups: g, apart: newCleaners()}
 	var err error
 	s.life, s.lifeTheirs, err = newLifeLine()
 	return s, err

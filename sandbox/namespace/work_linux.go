@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"kintsugi/sandbox"
 )
 
@@ -34,21 +32,6 @@ func written(spec *sandbox.Spec) []string {
 // has in overlays.
 func overlaid(spec *sandbox.Spec) []string {
 	return slices.Concat(written(spec), spec.Workspace.Lower, spec.Layers)
-}
-
-// fileID tells a file whatever its name is.
-type fileID struct{ dev, ino uint64 }
-
-// identify finds the files at paths; what is not there is left out.
-func identify(paths []string) []fileID {
-	var out []fileID
-	for _, path := range paths {
-		var st unix.Stat_t
-		if unix.Stat(path, &st) == nil {
-			out = append(out, fileID{st.Dev, st.Ino})
-		}
-	}
-	return out
 }
 
 // works lists the work directories that a view's overlays use.
