@@ -3,9 +3,10 @@
 //
 // What is measured is what a user feels: from the request to the first byte
 // that the program prints, and to the end of the whole run. Contestants take
-// turns, so that a busy moment of the machine hits all of them alike, and in
-// each round in another order: what one leaves the kernel to clean up slows
-// whoever comes next. Only ratios within one run mean anything.
+// turns, so that a busy moment of the machine hits all of them alike. What one
+// leaves to clean up slows whoever comes next; so a turn ends when that is done
+// as far as anybody can tell, a short rest follows, and each round has another
+// order. Only ratios within one run mean anything.
 package bench
 
 import (
@@ -30,10 +31,14 @@ type Contestant struct {
 	Detail string
 	// Run runs a program that prints one line.
 	Run func(ctx context.Context) (Times, error)
-	// Ready, when set, is called before each round, outside of the measured
-	// time.
-	Ready func() error
+	// Ready and Settle, when set, are called before and after each turn, outside
+	// of the measured time: Settle returns when nothing of the turn is left.
+	Ready  func() error
+	Settle func()
 }
+
+// rest follows a turn, once for each run that was in it.
+const rest = 2 * time.Millisecond
 
 // Absent is a contestant that could not take part.
 type Absent struct {
@@ -110,6 +115,10 @@ func Run(ctx context.Context, list []Contestant, o Options) (Result, error) {
 			}
 			for _, i := range order(round, len(list)) {
 				tallies[i].round(ctx, list[i], n, o.Limit)
+				if settle := list[i].Settle; settle != nil {
+					settle()
+				}
+				time.Sleep(time.Duration(n) * rest)
 			}
 			done += o.Rounds / rounds
 			o.Progress(min(done, total), total)

@@ -25,15 +25,19 @@ func TestSpreadIsNearestRank(t *testing.T) {
 func TestRunTakesTurnsAndReportsFailures(t *testing.T) {
 	t.Parallel()
 	var turns []string
+	settled := 0
 	good := func(name string) Contestant {
 		return Contestant{Name: name, Run: func(context.Context) (Times, error) {
 			return Times{FirstByte: time.Millisecond, Whole: 2 * time.Millisecond}, nil
-		}, Ready: func() error { turns = append(turns, name); return nil }}
+		}, Ready: func() error { turns = append(turns, name); return nil }, Settle: func() { settled++ }}
 	}
 	bad := Contestant{Name: "bad", Run: func(context.Context) (Times, error) { return Times{}, errors.New("broken") }}
 	res, err := Run(context.Background(), []Contestant{good("a"), good("bwrap"), bad}, Options{Rounds: 3, Concurrent: []int{1, 2}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if settled != len(turns) {
+		t.Errorf("%d turns, %d settled", len(turns), settled)
 	}
 	firsts := map[string]bool{}
 	for i := 0; i < len(turns); i += 2 {

@@ -12,9 +12,13 @@ import (
 // Own is a runtime of ours as a contestant: a full box with a workspace
 // overlay, all walls and the default limits.
 func Own(name string, rt sandbox.Runtime, spec sandbox.Spec) Contestant {
-	return Contestant{Name: name, Detail: "all walls, workspace overlay, limits", Run: func(ctx context.Context) (Times, error) {
+	c := Contestant{Name: name, Detail: "all walls, workspace overlay, limits", Run: func(ctx context.Context) (Times, error) {
 		return ownRun(ctx, rt, spec)
 	}}
+	if s, ok := rt.(interface{ Settle() }); ok {
+		c.Settle = s.Settle
+	}
+	return c
 }
 
 // Warmed is Own with boxes that are made ready before each round by fill.
