@@ -245,7 +245,7 @@ func (p *pool) close() {
 	for p.filling {
 		p.changed.Wait()
 	}
-	p.wanted = nil
+	p.wanted = &fitting{} // nothing is of it
 	p.tidy()
 }
 
