@@ -1,9 +1,11 @@
 package namespace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"kintsugi/sandbox"
@@ -40,29 +42,31 @@ func (h *host) fitting(next *sandbox.Spec) *fitting {
 	return f
 }
 
-// look finds what is now at the paths that are not ours.
+// look finds what is now at the paths that are not ours; all but the working
+// directory, which an earlier step may have made, must be there.
 func (f *fitting) look() (seen []os.FileInfo, ok bool) {
-	for _, path := range f.paths() {
+	w := f.spec.Workspace
+	source := cmp.Or(w.Source, w.Path)
+	paths := []string{source}
+	for _, m := range f.spec.Mounts {
+		paths = append(paths, m.Source)
+	}
+	for _, path := range paths {
 		st, err := os.Stat(path)
-		if err != nil {
+		if err != nil && path != "" {
 			return nil, false
 		}
+		seen = append(seen, st)
+	}
+	if below, err := filepath.Rel(w.Path, f.spec.Dir); err == nil && filepath.IsLocal(below) {
+		st, _ := os.Stat(filepath.Join(source, below))
 		seen = append(seen, st)
 	}
 	return seen, true
 }
 
-func (f *fitting) paths() []string {
-	var out []string
-	if w := f.spec.Workspace; w.Source != "" {
-		out = append(out, w.Source)
-	} else if w.Path != "" {
-		out = append(out, w.Path)
-	}
-	for _, m := range f.spec.Mounts {
-		out = append(out, m.Source)
-	}
-	return out
+func sameFile(a, b os.FileInfo) bool {
+	return a == nil && b == nil || a != nil && b != nil && os.SameFile(a, b)
 }
 
 // suits says whether a box of this fitting is what a spec asks for.
@@ -73,7 +77,7 @@ func (f *fitting) suits(spec *sandbox.Spec, l sandbox.Limits) bool {
 		return false
 	}
 	now, ok := f.look()
-	return ok && slices.EqualFunc(now, f.seen, os.SameFile)
+	return ok && slices.EqualFunc(now, f.seen, sameFile)
 }
 
 // upper is the directory that its program will write to, if that is not the

@@ -122,6 +122,15 @@ func TestFittedBoxOfAnExchangedProject(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "file"), "another\n")
 	wantBox(t, r, spec, "another\n", init, false)
+
+	spec.Dir = filepath.Join(dir, "below")
+	write(t, filepath.Join(spec.Dir, "file"), "old\n")
+	init = makeReady(t, r, &spec)
+	if err := os.RemoveAll(spec.Dir); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(spec.Dir, "file"), "new\n")
+	wantBox(t, r, spec, "new\n", init, false)
 }
 
 // Two boxes must not have one writable directory at a time.
