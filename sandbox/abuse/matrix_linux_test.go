@@ -53,9 +53,7 @@ func TestMatrix(t *testing.T) {
 type expecting struct{ *namespace.Runtime }
 
 func (r expecting) Start(ctx context.Context, spec sandbox.Spec) (sandbox.Box, error) {
-	if err := r.Warm(&spec); err != nil {
-		return nil, err
-	}
+	_ = r.Warm(&spec) // what cannot be made is Start's to tell
 	return r.Runtime.Start(ctx, spec)
 }
 

@@ -164,13 +164,17 @@ func (p *pool) tidy() {
 }
 
 // wait fills the pool with boxes of a fitting and returns when it is full or
-// cannot be filled.
+// cannot be filled, or when others are wanted meanwhile.
 func (p *pool) wait(f *fitting) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.want(f)
+	mine := p.wanted
 	for p.filling {
 		p.changed.Wait()
+	}
+	if p.wanted != mine {
+		return nil
 	}
 	return p.failed
 }
