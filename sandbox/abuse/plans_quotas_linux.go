@@ -124,10 +124,11 @@ func showsDirty(t *trial) error {
 	return nil
 }
 
-// unwritten wants what the host writes to stay in memory for a while. Somebody
-// else may have the disk written out in between, but not every time.
+// unwritten wants what the host writes to stay in memory for a while. Others have
+// the disk written out too, an engine with every container that ends, but not
+// every time.
 func unwritten(t *trial) probe.Verdict {
-	const rounds = 5
+	const rounds = 25
 	for n := range rounds {
 		pages, err := dirtyAfter(t.dir, 100*time.Millisecond)
 		if err != nil {
