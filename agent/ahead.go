@@ -48,5 +48,11 @@ func (e *Engine) dropSpare() error {
 	return d.Discard()
 }
 
-// Close gives up what was made ready. The runtime stays open.
-func (e *Engine) Close() error { return e.dropSpare() }
+// Close gives up what was made ready. The runtime stays open, and what comes
+// next is not known.
+func (e *Engine) Close() error {
+	if p, ok := e.Runtime.(sandbox.Preparer); ok && e.spare != nil {
+		p.Prepare(nil)
+	}
+	return e.dropSpare()
+}

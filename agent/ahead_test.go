@@ -81,8 +81,8 @@ func TestNextBoxIsAsExpected(t *testing.T) {
 	if w.made != 5 || w.discarded != 0 {
 		t.Errorf("%d drafts begun, %d discarded", w.made, w.discarded)
 	}
-	if err := b.Engine.Close(); err != nil || w.discarded != 1 {
-		t.Errorf("%v, %d drafts discarded", err, w.discarded)
+	if err := b.Engine.Close(); err != nil || w.discarded != 1 || x.told[len(x.told)-1] != nil {
+		t.Errorf("%v, %d drafts discarded, told %v", err, w.discarded, x.told)
 	}
 }
 
