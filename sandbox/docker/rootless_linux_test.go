@@ -67,13 +67,15 @@ func serveRootless(t *testing.T) string {
 	service := podman("--storage-driver=overlay", "system", "service", "--time=0", host)
 	words := &tail{}
 	service.Stderr, service.WaitDelay = words, time.Second // what keeps the name space keeps it open
+	service.SysProcAttr.Setpgid = true
 	if err := service.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		_ = service.Process.Signal(os.Interrupt)
 		_ = service.Wait()
-		_ = podman("system", "migrate").Run() // ends the process that keeps its name space
+		_ = syscall.Kill(-service.Process.Pid, syscall.SIGKILL) // it runs itself again, which may have missed the signal
+		_ = podman("system", "migrate").Run()                   // ends the process that keeps its name space
 	})
 	c, err := place{host: host}.client()
 	if err != nil {
